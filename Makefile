@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize stubs bench clean
+.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench clean
 
 setup: $(ALL)
 
@@ -70,7 +70,7 @@ clang: $(ALL)
 	$(BIN)/cmake --build build/clang --parallel
 	METARANK_SANITIZED_CORE=$$(ls build/clang/_core*.so) PYTHONPATH=tests $(BIN)/python -c \
 	    "import sys, pytest; from sanitize.core import import_core; import_core(); sys.exit(pytest.main(sys.argv[1:]))" \
-	    tests/test_core tests/test_scorers tests/test_metrics tests/test_persist/test_compatibility.py
+	    tests/test_core tests/test_scorers tests/test_metrics tests/test_persist/test_golden.py
 
 # In dist/: an sdist and, built from it, a wheel for 3.11 and one for all later versions; each is audited, installed into an
 # empty environment of every Python that is found, and tested there.
@@ -88,10 +88,6 @@ lint: $(ALL)
 docs: $(ALL)
 	$(BIN)/python -m pytest -m "not check" tests/test_project/test_docs.py tests/test_project/test_readme_figures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-
-# The types of the compiled core, for mypy; run after a change of its bindings.
-stubs: $(ALL)
-	$(BIN)/python -m nanobind.stubgen -m metarank._core -o metarank/_core.pyi
 
 bench: $(ALL)
 	$(BIN)/python experiments/small_mlc/run.py

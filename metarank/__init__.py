@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from metarank import (
         data,
         distributed,
-        features,
         metrics,
         objectives,
         plot,
-        propensity,
         ranker,
         scorers,
         serve,
@@ -31,9 +29,8 @@ if TYPE_CHECKING:
     from metarank._util.config import show_config
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
+    from metarank.objectives.fronts import ParetoFront, pareto_front
     from metarank.objectives.multi_objective import MultiObjectiveRanker
-    from metarank.objectives.pareto import ParetoFront
-    from metarank.objectives.weight_sweep import pareto_front
     from metarank.persist import load
     from metarank.thresholds.learner import ThresholdLearner
     from metarank.types.candidates import Candidates
@@ -50,13 +47,11 @@ __all__ = [
     "__version__",
     "data",
     "distributed",
-    "features",
     "load",
     "metrics",
     "objectives",
     "pareto_front",
     "plot",
-    "propensity",
     "ranker",
     "scorers",
     "serve",
@@ -77,11 +72,11 @@ _HOME = {
     "Dataset": "metarank.data.dataset",
     "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.objectives.multi_objective",
-    "ParetoFront": "metarank.objectives.pareto",
+    "ParetoFront": "metarank.objectives.fronts",
     "Ranking": "metarank.types.ranking",
     "ThresholdLearner": "metarank.thresholds.learner",
     "load": "metarank.persist",
-    "pareto_front": "metarank.objectives.weight_sweep",
+    "pareto_front": "metarank.objectives.fronts",
     "show_config": "metarank._util.config",
 }
 

@@ -1,9 +1,8 @@
-"""The public door to plots by matplotlib (extra ``plot``); see `metarank.apps.plots`."""
+"""The public interface to plots by matplotlib (extra ``plot``); see `metarank.apps.plots`."""
 
 from metarank.apps.plots import (
     calibration,
     front,
-    learning_curve,
     measure,
     precision,
     precision_recall,
@@ -14,7 +13,6 @@ from metarank.apps.plots import (
 __all__ = [
     "calibration",
     "front",
-    "learning_curve",
     "measure",
     "precision",
     "precision_recall",

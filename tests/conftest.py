@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("steady")
 
 # What tests import or start; there are no examples in it.
 HERE = Path(__file__).parent
-collect_ignore = ["fuzz", "sanitize", "compatibility"]
+collect_ignore = ["fuzz", "sanitize", "golden"]
 collect_ignore += [str(p.relative_to(HERE)) for p in HERE.rglob("*.py") if not p.name.startswith("test_")]
 
 

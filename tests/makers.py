@@ -13,16 +13,16 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
 from metarank.data import make_extreme, make_multilabel
-from metarank.model.request import read_request
+from metarank.model.answering.request import read_request
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.trees.hierarchy import Hierarchy
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
-from metarank.types.other_names import OtherNames
+from metarank.types.label_names import LabelVectors, OtherNames
 from metarank.types.restrict import LabelLimits
-from metarank.types.vectors_of_labels import LabelVectors
-from metarank.types.view import Features, TrainingSet, View, fold_of_rows
-from metarank.types.word_rows import NAME, PART, NameForms, WordRows
+from metarank.types.texts import NAME, PART, NameForms, WordRows
+from metarank.types.view import Features, TrainingSet, TrainingView, fold_of_rows
 
 WORDS = (
     "sea sun sand wave wind sail port fish salt tide",
@@ -118,7 +118,7 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 def candidates(model: MetaRanker, X: Any) -> Candidates:
     """What the sources of a model propose."""
     asked, (rows, _, _, given) = model.answering(), read_request(model.fitted_, X)
-    return asked.united(asked.proposed(rows, None, given), rows.shape[0])
+    return asked.united(asked.proposed(rows, given)[1], rows.shape[0])
 
 
 def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
@@ -159,7 +159,6 @@ def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int =
     }
     if sp.issparse(X):
         texts["words"] = [f"word{j}" for j in range(X.shape[1])]
-        texts["label_phrases"] = [f"word{label} word{2 * label}" for label in range(Y.shape[1])]
         rng = np.random.default_rng(7)
         for source in ("label_text", "label_spelling"):
             texts[source] = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)
@@ -179,7 +178,7 @@ class MeanFeature(LabelScorer):
     def __init__(self, *, feature: int = 0) -> None:
         self.feature = feature
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> MeanFeature:
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> MeanFeature:
         values = column(view.X, self.feature)
         totals = np.array([values[view.Y[:, [label]].nonzero()[0]].sum() for label in range(view.n_labels)])
         self.mean_ = totals / np.maximum(view.label_counts, 1)
@@ -212,3 +211,19 @@ def pairs_of(n_rows: int, n_labels: int) -> Candidates:
 def no_limits() -> LabelLimits:
     """All labels are allowed, none is excluded."""
     return LabelLimits()
+
+
+def tree_of(nested: Any, n_labels: int | None = None) -> Hierarchy:
+    """A hierarchy of one tree from nested lists of label ids."""
+    parent: dict[Any, Any] = {}
+    waiting, n_nodes = [("node 0", nested)], 1
+    for node, children in waiting:
+        for child in children:
+            if not isinstance(child, int):
+                waiting.append((f"node {n_nodes}", child))
+                child, n_nodes = f"node {n_nodes}", n_nodes + 1
+            parent[child] = node
+    placed = [child for child in parent if isinstance(child, int)]
+    every = len(placed) if n_labels is None else n_labels
+    tree = Hierarchy.from_parents({**dict.fromkeys(range(every)), **parent}, n_labels=every)
+    return tree.restricted_to(placed)

@@ -6,15 +6,15 @@ from pathlib import Path
 CHECKS = Path(__file__).parent / "check"
 # Files of tests that fit many models, or start processes: `make test-quick` is without them.
 SLOW = {
-    "cli", "dense_index", "demo", "distributed", "distributed_cli", "distributed_every_pair",
-    "distributed_shards", "distributed_trees", "estimator_manners", "exclude", "fitted_is_loadable",
-    "global_settings", "guard", "held_out_quality", "hidden_labels", "inputs_as_people_have_them",
+    "cli", "dense_index", "demo", "distributed",
+    "estimator_manners", "exclude", "fitted_is_loadable",
+    "global_settings", "held_out_quality", "hidden_labels", "inputs_as_people_have_them",
     "inputs_stay_apart", "instance_trees", "integer_ids", "label_names", "label_tree",
-    "label_tree_predict", "leakage", "memory", "multi_objective", "name_embedder", "objectives",
+    "label_tree_predict", "leakage", "multi_objective", "objectives",
     "one_answer", "one_vs_all", "pareto_front", "persist", "pipeline", "pipeline_objectives",
     "progress", "propensity_estimation", "propensity_weight", "pydocs", "rankers", "report",
-    "serve", "serve_attacks", "serve_process", "sklearn_contract", "source_laws", "suggest_missing", "tail",
-    "text_embedder", "thresholds", "tree_ensemble", "unknown_labels", "untrusted_models",
+    "serve", "serve_process", "sklearn_contract", "source_laws", "suggest_missing",
+    "text_embedder", "thresholds", "unknown_labels", "untrusted_models",
     "vectorizer", "vocabulary", "xc",
 }  # fmt: skip
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from bank_data import LABELS, RATES, SCALINGS, TEST_SHARE, Scaling, load, resample
 from chapter import Chapter, Settings, checksum, table, with_error
-from panels import STYLE, lines
+from panels import STYLE, lines, side_by_side
 from scipy.optimize import minimize
 
-from metarank._util.svg import side_by_side
 from metarank.objectives import auc_gradients, per_label_auc
 
 PAPER = json.loads((Path(__file__).parent / "paper.json").read_text())["table 3"]

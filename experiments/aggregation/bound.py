@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from chapter import Chapter, Settings, table, with_error
 from growth import COUNTS, KINDS, shortfall
-from panels import STYLE, lines
+from panels import STYLE, lines, side_by_side
 from scipy.special import ive
 
-from metarank._util.svg import side_by_side
 from metarank.objectives import label_aggregated_scorer
 
 # Of Berry and Esseen's inequality for summands of different distributions (Shevtsova, 2010).

@@ -17,11 +17,22 @@ SCALING = "standardised, clipped at 3 deviations"
 _LEFT_OUT = ("difference capped at 2",)  # of three grades the difference itself
 
 
-def fit(X: np.ndarray, target: np.ndarray, cost: np.ndarray | str) -> np.ndarray:
+def fit(X: np.ndarray, target: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Weights (d,) that minimise the logistic surrogate over all pairs; L-BFGS, to the end."""
+    rows = {grade: target == grade for grade in range(len(cost))}
+    parts = [
+        (cost[a, b] * rows[a].sum() * rows[b].sum(), rows[a] | rows[b])
+        for a, b in zip(*np.nonzero(np.tril(cost, -1)))
+        if rows[a].any() and rows[b].any()
+    ]
+    total = sum(share for share, _ in parts)
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient, _ = auc_gradients(X @ w, target, cost=cost, n_jobs=1)
+        value, gradient, scores = 0.0, np.zeros(len(X)), X @ w
+        for share, of in parts:  # any two grades are a binary label
+            part, slope, _ = auc_gradients(scores[of], target[of], cost="uniform", n_jobs=1)
+            value += share / total * part
+            gradient[of] += share / total * slope
         return value, X.T @ gradient
 
     options = {"maxiter": 200, "gtol": 1e-5}
@@ -43,8 +54,7 @@ def chapter(settings: Settings) -> Chapter:
             shares = np.bincount(target.astype(int), minlength=3) / len(target)
             for name in names:
                 matrix = FAMILIES[name][1](shares)
-                cost = name if name in ("difference", "uniform") else matrix / matrix.max()
-                found[name][r, t] = figures(test @ fit(train, target, cost), Y[rows.test])
+                found[name][r, t] = figures(test @ fit(train, target, matrix), Y[rows.test])
     out = Chapter("Costs of pairs on the banking set", inputs=[checksum(path)])
     base = found["difference"][:, :, 3].ravel()
     rows, gains = [], {}

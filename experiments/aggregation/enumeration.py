@@ -8,9 +8,7 @@ from math import gcd
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from panels import STYLE, Panel
-
-from metarank._util.svg import side_by_side
+from panels import STYLE, Panel, side_by_side
 
 N_ROWS = 10
 MOST_DISAGREEING = 6

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table, with_error
-from panels import STYLE, lines
+from panels import STYLE, lines, side_by_side
 
-from metarank._util.svg import side_by_side
 from metarank.objectives import label_aggregated_scorer, uniform_cost_scorer
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256)

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 from metarank import MultiObjectiveRanker
 from metarank.objectives import (
+    Aggregation,
     label_aggregated_scorer,
     loss_aggregated_scorer,
     product_scorer,
@@ -20,9 +21,8 @@ from metarank.objectives import (
 _ROWS, _TEST = 200_000, 20_000
 SLOPE, SHIFT = 3.0, 0.8
 WEIGHTS = [1.0, 3.0]
-PARAMETERS = {
-    "metric": "auc", "n_rounds": 100, "num_leaves": 15, "min_data_in_leaf": 500, "n_jobs": 1,
-}  # fmt: skip
+TREES = {"num_leaves": 15, "min_data_in_leaf": 500}
+PARAMETERS = {"metric": "auc", "n_rounds": 100, "params": TREES, "n_jobs": 1}
 CASES: dict[str, tuple[dict, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "loss aggregation (5.2)": ({"aggregation": "loss"}, loss_aggregated_scorer),
     "loss aggregation, a = (1, 3)": (
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[dict, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = 
         lambda eta, pi: label_aggregated_scorer(eta, WEIGHTS),
     ),
     "sum, uniform costs": (
-        {"aggregation": "label", "cost": "uniform"},
+        {"aggregation": Aggregation("label", cost="uniform")},
         lambda eta, pi: uniform_cost_scorer(eta),
     ),
     "product": ({"aggregation": "product"}, lambda eta, pi: product_scorer(eta)),
@@ -68,9 +68,9 @@ def chapter(settings: Settings) -> Chapter:
         f"{len(X):,} rows, x uniform on [-1, 1]^2, eta_1 = sigmoid({SLOPE:g} x_1), eta_2 = sigmoid({SLOPE:g} "
         "(x_2 - "
         f"{SHIFT:g})), labels drawn independently given x, pi = ({pi[0]:.2f}, {pi[1]:.2f}). "
-        f"`MultiObjectiveRanker`, {PARAMETERS['n_rounds']} rounds of {PARAMETERS['num_leaves']} leaves of at "
+        f"`MultiObjectiveRanker`, {PARAMETERS['n_rounds']} rounds of {TREES['num_leaves']} leaves of at "
         "least "
-        f"{PARAMETERS['min_data_in_leaf']} rows. Spearman's correlation of its scores on {_TEST:,} fresh "
+        f"{TREES['min_data_in_leaf']} rows. Spearman's correlation of its scores on {_TEST:,} fresh "
         "points with "
         "each formula's:\n\n" + table(["trained on", *CASES], rows)
     )

@@ -47,8 +47,8 @@ BANK, MQ = "bank_marketing", "MQ2008"
 NAMES = {BANK: LABELS, MQ: ("relevance", "engagement")}
 _SEEDS = {BANK: 10, MQ: 1}
 _TREES = {
-    BANK: {"n_rounds": 50, "num_leaves": 15, "min_data_in_leaf": 50},
-    MQ: {"n_rounds": 60, "num_leaves": 7, "min_data_in_leaf": 50},
+    BANK: {"n_rounds": 50, "params": {"num_leaves": 15, "min_data_in_leaf": 50}},
+    MQ: {"n_rounds": 60, "params": {"num_leaves": 7, "min_data_in_leaf": 50}},
 }
 _BANK_ROWS = 12_000
 

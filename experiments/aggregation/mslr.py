@@ -18,7 +18,7 @@ N_FEATURES = 136
 CLICKS = 134
 OBJECTIVES = tuple(PAPER)
 _AGGREGATION = {"label aggregation": "label", "loss aggregation": "loss"}
-PARAMETERS = {"metric": "auc", "n_rounds": 100, "num_leaves": 31}
+PARAMETERS = {"metric": "auc", "n_rounds": 100}
 _QUICK = {"n_rounds": 5}
 _QUICK_LINES = 20_000
 

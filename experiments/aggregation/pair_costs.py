@@ -10,8 +10,6 @@ from bayes_curves import eta_of, expected_auc, grid, shift_of
 from chapter import Chapter, Settings, table
 from growth import sums
 
-from metarank.objectives import pair_cost_scorer, scale_costs
-
 _POINTS, _DRAWS = 6, 300
 _GRADES = (3, 4, 6)
 _SLOPES, _SHARES = (5.0, 20.0), (0.05, 0.1, 0.3)
@@ -19,6 +17,24 @@ _GRID = 150
 
 # Of the shares of the grades: a cost of each pair of them.
 Family = Callable[[np.ndarray], np.ndarray]
+
+
+def scale_costs(scale: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """``(s_y - s_y') w_y w_y'`` of grades y > y': the costs of condition (2)."""
+    w = np.ones(len(scale)) if weights is None else weights
+    return np.tril((scale[:, None] - scale) * np.outer(w, w), -1)
+
+
+def pair_cost_scorer(shares: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """B / (B + T), the optimal order for costs that keep condition (2); ValueError for others (Lemma 2.4)."""
+    costs = np.tril(cost, -1)
+    least, most = costs[:, 0], costs[-1]
+    by_scale = (np.outer(least, most) - np.outer(most, least)) / costs[-1, 0]
+    if (np.abs(np.tril(by_scale - costs, -1)) > 1e-9 * costs.max()).any():
+        raise ValueError("cost must keep condition (2): there is no closed form")
+    below, above = shares @ least, shares @ most
+    total = below + above
+    return np.where(total > 0, below / np.where(total > 0, total, 1.0), 0.5)
 
 
 def power(p: float) -> Family:

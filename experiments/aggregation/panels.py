@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from metarank._util.svg import Plot, marker, ticks
+sys.path.append(str(Path(__file__).parents[1]))
+
+from svg_panels import Plot, marker, side_by_side, ticks
+
+__all__ = ["STYLE", "Panel", "lines", "side_by_side"]
+
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
 STYLE = (

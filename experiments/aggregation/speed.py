@@ -17,7 +17,7 @@ import lightgbm as lgb
 import numpy as np
 
 from metarank import MultiObjectiveRanker
-from metarank.objectives.aggregation import LossAggregation
+from metarank.objectives import Aggregation
 
 N_QUERIES, PER_QUERY, N_FEATURES, N_ROUNDS = 10_000, 20, 50, 100
 AUC_ROWS = 1_000_000
@@ -52,7 +52,7 @@ def training_costs(n_queries: int, n_rounds: int, threads: int, repeats: int) ->
         lgb.train(lightgbm, data, num_boost_round=n_rounds)
 
     def several(method: Any, n_objectives: int) -> None:
-        model = MultiObjectiveRanker(method, n_jobs=threads, n_rounds=n_rounds, **settings)
+        model = MultiObjectiveRanker(method, n_jobs=threads, n_rounds=n_rounds, params=settings)
         model.fit(X, Y[:, :n_objectives], sizes)
 
     rows = []
@@ -83,7 +83,7 @@ def round_costs(n_rows: int, threads: int, repeats: int) -> list[dict[str, Any]]
     for name, Y in targets.items():
         row: dict[str, Any] = {"target": name}
         for surrogate in ("logistic", "hinge"):
-            objective = LossAggregation(Y, surrogate=surrogate, n_jobs=threads)
+            objective = Aggregation("loss", surrogate=surrogate).objective(Y, n_jobs=threads)
             times = [seconds(lambda o=objective: o(scores)) for _ in range(repeats)]
             row[surrogate] = statistics.median(times)
         rows.append(row)

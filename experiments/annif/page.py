@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sets import PART, Collection
-from systems import TRIALS, TRIED
+from systems import EPOCHS, TRIALS
 
 import metarank
 
@@ -20,11 +20,9 @@ SYSTEMS = {
     "neural": "neural ensemble, Bonsai and MLLM",
     "alone": "metarank",
     "metarank": "metarank, backend",
-    "fusion": "metarank_ensemble, Bonsai and MLLM",
-    "fusion3": "metarank_ensemble, Bonsai, MLLM and metarank",
 }
 ENSEMBLES = ("simple", "tuned", "neural")
-OURS = ("alone", "metarank", "fusion", "fusion3")
+OURS = ("alone", "metarank")
 # What is to be reached beside the best of Annif's ensembles.
 LEAST_GAIN, MOST_COST = 0.1, 0.5
 _FIGURES = ("nDCG@10", "F1@5", "R@10", "unseen, named", "unseen")
@@ -52,18 +50,18 @@ Seed of metarank 0; omikuji and the neural ensemble take none. Figures times 100
   record. One with neither can be found by nobody.
 - Every project has the words of a text by their stems (snowball), Bonsai and Parabel also pairs of words,
   and what occurs in two records at least. metarank has its default settings and the language of the set.
-- Ensembles are learned from one training record in {part}, which their sources have not seen: sources
+- The neural ensemble is learned from one training record in {part}, which its sources have not seen: sources
   trained on the other records suggest for these, and the ensemble is then used with sources that are
   trained on all training records. Its *train* holds the sources' training twice, and its own.
 - The simple ensemble has the weights of Annif's tutorial, and such as `annif hyperopt` finds in {trials}
   trials for nDCG@10 on the records kept for ensembles. The neural ensemble has these weights too, and as
-  many epochs, of {epochs}, as are best for one in {part} of these records after learning from the others;
-  metarank_ensemble reads the texts beside the scores or not, by the same search. *train* is without it.
+  many epochs, of {epochs}, as are best for one in {part} of these records after learning from the others.
+  *train* is without this search.
 """
 _COUNTS = """{:,} training records and {:,} of the test part; {:,} subjects, {:,} with a name, {:,} with a
 training record. Of {:,} subjects of test records {:,} have no training record, {:,} of these no name either.
 """
-_SETTINGS = {"part": PART, "trials": TRIALS, "epochs": ", ".join(map(str, sorted(TRIED["neural"][1])))}
+_SETTINGS = {"part": PART, "trials": TRIALS, "epochs": ", ".join(map(str, sorted(EPOCHS)))}
 
 
 class Row(NamedTuple):
@@ -114,7 +112,7 @@ def _of_set(of: Collection, rows: dict[str, Row]) -> str:
             table.append([shown, *cells, *cost])
     said = [
         f"{SYSTEMS[name]}: {rows[name].said}."
-        for name in ("tuned", "neural", "fusion", "fusion3", "alone")
+        for name in ("tuned", "neural", "alone")
         if name in rows and rows[name].said
     ]
     sizes = [len(of.parts["train"]), len(of.parts["test"]), len(of.uris), sum(of.named), len(trained)]

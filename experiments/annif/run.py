@@ -1,4 +1,4 @@
-"""Subject indexing: Annif's projects beside metarank alone, as a backend of Annif and as its ensemble.
+"""Subject indexing: Annif's projects beside metarank alone and as a backend of Annif.
 
 python experiments/annif/run.py [--sets tib_records_en,archaeology] [--annif PYTHON] [--cache FOLDER]
 

@@ -1,9 +1,9 @@
 """Annif's projects and metarank on one set: trained and asked, one process a step.
 
 Annif has two data folders. In `part` the sources of ensembles are trained without the records kept for
-ensembles, which are trained on these: scores of records that a source has learned by heart teach an ensemble
-to trust it too much. In `full` every project but the learned ensembles is trained on all training records,
-and copies of those ensembles from `part` stand beside them.
+ensembles, on which these are trained: scores of records that a source has learned by heart teach an ensemble
+to trust it too much. In `full` every project but the neural ensemble is trained on all training records, and
+a copy of that ensemble from `part` stands beside them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,9 @@ PROJECTS: dict[str, dict[str, Any]] = {
     "tuned": {"backend": "ensemble", "sources": "bonsai:2,mllm:1"},
     "neural": {"backend": "nn_ensemble"},
     "metarank": {"backend": "metarank"},
-    "fusion": {"backend": "metarank_ensemble", "sources": "bonsai,mllm"},
-    "fusion3": {"backend": "metarank_ensemble", "sources": "bonsai,mllm,metarank"},
 }
-# What is tried for learned ensembles; the defaults of a backend are the first.
-TRIED: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "neural": ("epochs", (10, 5, 20)),
-    "fusion": ("texts", (False, True)),
-    "fusion3": ("texts", (False, True)),
-}
+# Epochs that are tried for the neural ensemble; its own default is the first.
+EPOCHS = (10, 5, 20)
 TRIALS = 30
 
 
@@ -89,7 +83,7 @@ class Bench:
 
     def _project(self, name: str) -> Measured:
         sources = self._sources(name)
-        if name in TRIED:
+        if name == "neural":
             cost = self._ensemble(name)
         elif name == "tuned":
             cost = self._tune_weights()
@@ -97,7 +91,7 @@ class Bench:
             cost = 0.0
         else:
             self.train("full", name, "train")
-            if name in ("bonsai", "mllm", "metarank"):
+            if name in ("bonsai", "mllm"):
                 self.train("part", name, "sources")
             cost = self.trained["full", name].cpu
         sources = self._sources(name)
@@ -132,11 +126,10 @@ class Bench:
         return cost + done.cpu
 
     def _ensemble(self, name: str) -> float:
-        """Train a learned ensemble in `part`, and copy it to `full`."""
-        if name == "neural":
-            self.settings[name]["sources"] = self.settings["tuned"]["sources"]
+        """Train the neural ensemble in `part`, and copy it to `full`."""
+        self.settings[name]["sources"] = self.settings["tuned"]["sources"]
         cost = self._parts(name)
-        self._choose_setting(name)
+        self._choose_epochs(name)
         done = self.train("part", name, "ensembles")
         copy, mark = self.folder / "full" / "projects" / name, self.folder / "full" / f"{name}.copied"
         if not mark.exists() or mark.read_text() != done.digest or not copy.is_dir():
@@ -148,19 +141,18 @@ class Bench:
         self.trained["full", name] = done
         return cost + done.cpu
 
-    def _choose_setting(self, name: str) -> None:
+    def _choose_epochs(self, name: str) -> None:
         """By nDCG@10 on one in five of the ensembles' records, after learning from the others."""
-        setting, values = TRIED[name]
-        found = {}
-        for value in values:
-            tried = f"{name}{value}"
-            self.settings[tried] = {**self.settings[name], setting: value}
+        ndcg = {}
+        for epochs in EPOCHS:
+            tried = f"{name}{epochs}"
+            self.settings[tried] = {**self.settings[name], "epochs": epochs}
             self.train("part", tried, "learn")
             _, done = self.suggest("part", tried, "choose")
-            found[value] = done.answer["annif"]["NDCG@10"]
-        best = max(found, key=found.__getitem__)
-        self.settings[name][setting] = best
-        self.chosen[name] = f"{setting}={best}"
+            ndcg[epochs] = done.answer["annif"]["NDCG@10"]
+        best = max(ndcg, key=ndcg.__getitem__)
+        self.settings[name]["epochs"] = best
+        self.chosen[name] = f"epochs={best}"
 
     def _alone(self, name: str) -> Measured:
         out = self.folder / "alone.npz"
@@ -228,11 +220,8 @@ class Bench:
         return [source.partition(":")[0] for source in sources.split(",") if source]
 
     def _backends(self, project: str) -> dict[str, str]:
-        """Variables by which the backends of metarank are registered, where a project needs them."""
-        needs = any(
-            "metarank" in self.settings[name]["backend"] for name in (project, *self._sources(project))
-        )
-        return {"METARANK_BACKENDS": "1"} if needs else {}
+        """The variable by which metarank's backend is registered, where a project needs it."""
+        return {"METARANK_BACKEND": "1"} if self.settings[project]["backend"] == "metarank" else {}
 
     def _configuration(self, project: str) -> str:
         """The text of projects.cfg for a project and its sources."""

@@ -3,7 +3,7 @@
 python within_annif.py annif COMMAND ...
 python within_annif.py suggest PROJECT CORPUS OUT.npz
 
-The backends of metarank are registered where a project needs them; all else is Annif as installed. `suggest`
+The backend of metarank is registered where a project needs it; all else is Annif as installed. `suggest`
 keeps the hundred best subjects of each document, and prints the CPU seconds of the suggestions alone and what
 Annif's own evaluation makes of them.
 """
@@ -64,7 +64,7 @@ def suggest(name: str, corpus: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    if os.environ.get("METARANK_BACKENDS"):
+    if os.environ.get("METARANK_BACKEND"):
         from metarank.apps.annif import register
 
         register()

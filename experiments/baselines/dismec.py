@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.scorers.linear.squared_hinge import squared_hinge_weights
+from metarank.scorers.linear.one_vs_all import squared_hinge_weights
 
 _BATCH = 1000  # labels, as in the paper
 

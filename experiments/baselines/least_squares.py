@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from protocol import Ridge
 
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 _LABELS = 1000  # solved for together
 

@@ -19,7 +19,7 @@ from sleec import SLEEC
 from wsabie import WSABIE
 
 from metarank import Candidates, metrics
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics.propensity import PRESETS, inv_propensity
 from metarank.shortlist import OneVsAll, Parabel, PfastreXML
 
 K = 100  # labels proposed for a row

@@ -35,7 +35,7 @@ from sklearn.decomposition import TruncatedSVD  # noqa: E402
 
 import metarank  # noqa: E402
 from metarank import MetaRanker, data, metrics  # noqa: E402
-from metarank.data.xc import raw_bytes, read_bytes  # noqa: E402
+from metarank.data.compressed import raw_bytes, read_bytes  # noqa: E402
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options  # noqa: E402
@@ -98,7 +98,7 @@ def records(folder: Path) -> Split:
 def questions(folder: Path) -> Split:
     """Titles of questions and their tags; every fifth row is held out."""
     file = folder / "text" / "cooking_stackexchange" / "cooking.stackexchange.txt.xz"
-    rows = data.read_table(file)
+    rows = data.load(file)
     held_out = np.random.default_rng(SEED).permutation(rows.n_rows) % 5 == 0
     parts = [rows.take(np.flatnonzero(~held_out)[:4000]), rows.take(np.flatnonzero(held_out))]
     X: list[Rows] = [{"title": part.texts} for part in parts]

@@ -31,8 +31,8 @@ from borrowed_runs import digest_of_sources, log
 
 from metarank import MetaRanker, data, metrics
 from metarank.data.dataset import Dataset
-from metarank.model.auto import choose_features, choose_shortlister
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
+from metarank.model.fitting.auto import choose_features, choose_shortlister
 from metarank.types.view import fold_of_rows
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))

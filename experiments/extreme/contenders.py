@@ -49,12 +49,12 @@ ALONE = (
     ),
 )
 # `params` are the arguments of MetaRanker. The peers do not read the names of labels.
-PIPELINE = (Setting("metaranker", "without names", {"label_text": None}),)
+PIPELINE = (Setting("metaranker", "without names", {"names": False}),)
 WITH_NAMES = (Setting("metaranker", "with names"),)
 # The pipeline over one shortlister, which it has to beat: the estimator's name in SHORTLISTERS is at the end.
 OVER_ONE = (
-    Setting("metaranker", "over XReg", {"label_text": None, "shortlister": "xreg"}),
-    Setting("metaranker", "over PfastreXML", {"label_text": None, "shortlister": "pfastrexml"}),
+    Setting("metaranker", "over XReg", {"names": False, "shortlister": "xreg"}),
+    Setting("metaranker", "over PfastreXML", {"names": False, "shortlister": "pfastrexml"}),
 )
 
 GROUPS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from borrowed_runs import REFERENCE, Prepared, log, prepare
 
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 LARGEST = "YSO-FinnaTitles-27K"
 SETS = (

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from metarank import MetaRanker, metrics
-from metarank.data.xc import raw_bytes, read_bytes
+from metarank.data.compressed import raw_bytes, read_bytes
 
 METRICS = ("nDCG@10", "MAP", "P@1")
 N_FEATURES = 46

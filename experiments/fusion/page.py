@@ -78,7 +78,7 @@ def _reranking(tables: dict[str, dict[str, Any]]) -> str:
     return f"""## Re-ranking
 
 The hundred best labels of a retriever as `candidates`, before and after. Scores of training rows come
-from retrievers that did not see the row's fold (`candidates_fold=`). Cost: CPU time of metarank (fit on all
+from retrievers that did not see the row's fold (`folds=`). Cost: CPU time of metarank (fit on all
 training rows and ranking) by that of the retriever (its fits without each fold and on all rows,
 and its answers).
 

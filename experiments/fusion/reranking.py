@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from retrievers import RETRIEVERS
 
 from metarank import MetaRanker, data, metrics
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
 
 METRICS = ("P@1", "nDCG@5", "PSP@5")
 FOLDS = 5
@@ -49,7 +49,7 @@ def reranked(name: str, retriever: str, seed: int) -> dict[str, Any]:
 
     started = cpu_seconds()
     model = MetaRanker(n_jobs=1, random_state=seed)
-    model.fit(train, candidates={"retriever": scores}, candidates_fold=fold)
+    model.fit(train, candidates={"retriever": scores}, folds=fold)
     ranking = model.rank(test, k=10, candidates={"retriever": found})
     return {
         "before": measured(found),

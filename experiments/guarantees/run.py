@@ -32,8 +32,8 @@ from whole_page import WholePage, add_options
 import metarank
 from metarank import ThresholdLearner, data
 from metarank._util.elementary import log_odds
+from metarank.thresholds.guarantees import Guarantees, Wish, attained, parse_wish
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.promises import Promises, Wish, attained, parse_wish
 from metarank.types.candidates import Candidates
 
 _HERE = Path(__file__).parent
@@ -129,11 +129,11 @@ def metarank_sets(
 ) -> Callable[[Wish, bool], np.ndarray | None]:
     """The sets of other rows by wish and by whether it is sure; None where nothing can be promised."""
     S, n_labels = log_odds(p), Y.shape[1]
-    learner = ThresholdLearner("budget", confidence=CONFIDENCE).fit(S[own], Y[own])
-    sure = learner.learned_.promises_
+    learner = ThresholdLearner("global", confidence=CONFIDENCE).fit(S[own], Y[own])
+    sure = learner.learned_.guarantees_
     pairs = Candidates.all_labels(len(own), n_labels)
     known = ScoredLists(pairs, learner.calibrator_.cross_fitted_, Y[own].ravel())
-    on_average = Promises(None).fit(known, np.zeros(len(own), np.int64))
+    on_average = Guarantees(None).fit(known, np.zeros(len(own), np.int64))
     # What `predict` does, with the calibrated log-odds computed once.
     pairs = Candidates.all_labels(len(others), n_labels)
     lists = ScoredLists(pairs, learner.calibrator_.logits(pairs, S[others].ravel()))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from metarank.scorers import LabelScorer
 from metarank.types.candidates import Candidates
-from metarank.types.view import View
+from metarank.types.view import TrainingView
 
 # A ridge over rows factors a matrix of n x n, whose products take long where rows do.
 MOST_ROWS, MOST_TERMS = 7000, 700_000
@@ -22,7 +22,7 @@ class _Ridge(LabelScorer):
     def __init__(self, *, penalty: float = 1.0) -> None:
         self.penalty = penalty
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> _Ridge:
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> _Ridge:
         self.X_ = unit(view.X)
         gram = np.asarray((self.X_ @ self.X_.T).todense(), np.float32)
         gram[np.diag_indices(len(gram))] += self.penalty
@@ -32,7 +32,7 @@ class _Ridge(LabelScorer):
         self._learn(view)
         return self
 
-    def _learn(self, view: View) -> None:
+    def _learn(self, view: TrainingView) -> None:
         raise NotImplementedError
 
     def _of_rows(self, weights: np.ndarray, candidates: Candidates) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ class NameWords(_Ridge):
     score less the row's greatest, and without what the label's own rows add.
     """
 
-    def _learn(self, view: View) -> None:
+    def _learn(self, view: TrainingView) -> None:
         text = unit(view.label_text)
         known = np.flatnonzero(np.diff(text.tocsc().indptr))
         self.text_ = sp.csr_matrix(text[:, known])
@@ -84,7 +84,7 @@ class OtherLabels(_Ridge):
     that have l too.
     """
 
-    def _learn(self, view: View) -> None:
+    def _learn(self, view: TrainingView) -> None:
         self.graph_ = co_occurrence(view)
 
     def _of_rows(self, weights: np.ndarray, candidates: Candidates) -> dict[str, np.ndarray]:
@@ -93,7 +93,7 @@ class OtherLabels(_Ridge):
         return {"others_say": said[candidates.row_of_pair, candidates.labels]}
 
 
-def co_occurrence(view: View) -> sp.csr_matrix:
+def co_occurrence(view: TrainingView) -> sp.csr_matrix:
     """CSR (L, L): of the rows of a label, the share that have another too, shrunk by two rows."""
     Y = sp.csr_matrix(view.Y > 0).astype(np.float32)
     both = sp.csr_matrix(Y.T @ Y)

@@ -31,9 +31,9 @@ from ideas import MOST_ROWS, MOST_TERMS, NameWords, OtherLabels
 from second_round import second_round
 
 from metarank import Candidates, Dataset, MetaRanker, Ranking, data, metrics
+from metarank.metrics.propensity import inv_propensity
 from metarank.metrics.significance_tests import wilcoxon_rows
-from metarank.model.auto import choose_features, choose_shortlister
-from metarank.propensity import inv_propensity
+from metarank.model.fitting.auto import choose_features, choose_shortlister
 from metarank.scorers import NameRecord, Parabel, TailClassifiers
 from metarank.shortlist import PfastreXML, XReg
 from metarank.types.view import fold_of_rows

@@ -13,10 +13,10 @@ from ideas import co_occurrence, unit
 
 from metarank import MetaRanker
 from metarank._util.elementary import logistic
-from metarank.model.answer import Answering
-from metarank.model.request import read_request
-from metarank.model.stages import LocalStages
-from metarank.ranker import PointwiseRanker
+from metarank.model.answering.answer import Answering
+from metarank.model.answering.request import read_request
+from metarank.model.fitting.stages import LocalStages
+from metarank.ranker import make_ranker
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import RankingData
 from metarank.types.candidates import Candidates
@@ -31,9 +31,9 @@ class _Kept(LocalStages):
         self.rows = rows
         return super().describe(sources, candidates, rows)
 
-    def rank(self, columns: Any, pairs: Any, sources: Any) -> Any:
-        self.kept = ([dict(own) for own in columns], pairs)
-        return super().rank(columns, pairs, sources)
+    def rank(self, columns: Any, lists: Any, sources: Any) -> Any:
+        self.kept = ([dict(of_source) for of_source in columns], lists)
+        return super().rank(columns, lists, sources)
 
 
 class _Watched(MetaRanker):
@@ -47,28 +47,27 @@ def second_round(train: Any, X: Any) -> tuple[Ranking, float]:
     """The five best labels of new rows by two rounds, and the CPU seconds of the fit of both."""
     started = time.process_time()
     model = _Watched(n_jobs=1).fit(train)
-    data, (columns, pairs) = model.data, model.stages.kept
-    first = PointwiseRanker()
-    lists = RankingData.checked(_table(columns, pairs.candidates), pairs.gains, None, pairs.fold, pairs.seed)
-    held_out = first.fit_out_of_fold(lists, 1)
+    data, (columns, training) = model.data, model.stages.kept
+    pairs, gains = training.ranked, training.proposed.of_described(training.gains)
+    fitting: Any = (gains, None, training.fold, training.options.seed)
+    first = make_ranker("pointwise")
+    held_out = first.fit_out_of_fold(RankingData.checked(_table(columns, pairs), *fitting), 1)
     fold = data.fold[model.stages.rows]
     parts = [(np.flatnonzero(fold == f), co_occurrence(data.without_fold(int(f)))) for f in np.unique(fold)]
-    told = _of_others(pairs.candidates, held_out, parts, data.label_text)
-    second = PointwiseRanker()
-    table = _table([*columns, told], pairs.candidates)
-    second.fit_lists(RankingData.checked(table, pairs.gains, None, pairs.fold, pairs.seed), 1)
+    told = _of_others(pairs, held_out, parts, data.label_text)
+    second = make_ranker("pointwise")
+    second.fit_lists(RankingData.checked(_table([*columns, told], pairs), *fitting), 1)
     cost = time.process_time() - started
 
     fitted = model.fitted_
-    answering = Answering(fitted, model.shortlist_size, 1, None)
+    answering = Answering(fitted, model.shortlist_size, 1)
     request = read_request(fitted, X)
-    found = answering.searched(request.X)
-    proposals = answering.proposed(request.X, found)
+    searches, proposals = answering.proposed(request.X)
     described = answering.lists(
         answering.united(proposals, request.X.shape[0]), proposals, request.limits
     ).described
     own = [
-        source.scorer.score(request.X, described, n_jobs=1, **found.get(number, {}))
+        source.scorer.score(request.X, described, n_jobs=1, **searches.get(number, {}))
         for number, source in enumerate(fitted.sources)
         if source.describes
     ]

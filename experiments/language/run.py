@@ -24,8 +24,8 @@ import scipy.sparse as sp
 
 import metarank
 from metarank import MetaRanker, data, metrics
-from metarank.data.xc import plain_or_compressed, raw_bytes, read_bytes
-from metarank.model.chosen_language import chosen_language
+from metarank.data.compressed import plain_or_compressed, raw_bytes, read_bytes
+from metarank.model.fitting.encoding import chosen_language
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options
@@ -73,7 +73,7 @@ SETS = {
     "tib_records_en": TextSet("text/tib_records_en/train.tsv.xz", _records, 4_000, {}),
     "cooking_stackexchange": TextSet(
         "text/cooking_stackexchange/cooking.stackexchange.txt.xz",
-        data.read_table,
+        data.load,
         4_000,
         {"shortlister": ["neighbors", "names", "parabel"]},
     ),

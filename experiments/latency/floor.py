@@ -155,7 +155,7 @@ def measured(dataset: Prepared, names: bool, bounds: Bounds) -> list[Row]:
     known = json.loads((dataset.folder / "names.json").read_text())
     train = Dataset(dataset.matrix("X"), dataset.matrix("Y"), **known)
     exclude = dataset.matrix("exclude") if dataset.has("exclude") else None
-    model = MetaRanker(n_jobs=1, **({} if names else {"label_text": None})).fit(train, exclude=exclude)
+    model = MetaRanker(n_jobs=1, **({} if names else {"names": False})).fit(train, exclude=exclude)
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/model")
         sp.save_npz(f"{folder}/rows.npz", dataset.matrix("X_test")[: WARM + SINGLES + BATCH])

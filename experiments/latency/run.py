@@ -432,8 +432,8 @@ _SMALL = """Three quarters of the training part are fitted; the other quarter, s
 test part is not read. Columns are those of the table above."""
 _CASCADE = """A fifth of the rows of the training part is held out to judge by; the test part is not read.
 Lists of 100 labels. *without the cascade*: all candidates are described
-(`metarank.model.auto.LEAST_SURVIVORS = 10**6`). *pairs described*: of how many candidates a row, over the
-first thousand rows held out."""
+(`LEAST_SURVIVORS = 10**6` in `metarank.model.fitting.auto`). *pairs described*: of how many candidates a row,
+over the first thousand rows held out."""
 
 
 if __name__ == "__main__":

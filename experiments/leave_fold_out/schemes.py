@@ -8,9 +8,10 @@ import numpy as np
 
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.trees.hierarchy import learn_hierarchy
+from metarank.scorers.trees.label_tree import SOLVER
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import unit_rows
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 
 class SharedHierarchy(Parabel):
@@ -19,7 +20,7 @@ class SharedHierarchy(Parabel):
     A row's labels then reach its own scores through one thing: where in the trees labels stand.
     """
 
-    def tuned(self, view: View, *, n_jobs: int = 1) -> SharedHierarchy:
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> SharedHierarchy:
         trees = learn_hierarchy(
             unit_rows(view.X),
             view.Y,
@@ -35,28 +36,32 @@ class SharedHierarchy(Parabel):
 class LighterFolds(Parabel):
     """Fits without a fold are given other parameters than the fit on all rows."""
 
-    in_folds: ClassVar[dict[str, int]] = {}
+    in_folds: ClassVar[dict[str, Any]] = {}
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         if not view.mask.all():
-            self.set_params(**self.in_folds)
+            vars(self).update(self.in_folds)
         super()._learn(view, sample_weight, n_jobs)
 
 
 class FewerVisitors(LighterFolds):
-    in_folds: ClassVar[dict[str, int]] = {"visitors": 5}
+    in_folds: ClassVar[dict[str, Any]] = {
+        "solver": {"squared_hinge": SOLVER["squared_hinge"] | {"visitors": 5}}
+    }
 
 
 class FewerPasses(LighterFolds):
     """Also what warm starts could save at most, if they spared three passes of five at no cost."""
 
-    in_folds: ClassVar[dict[str, int]] = {"max_epochs": 2}
+    in_folds: ClassVar[dict[str, Any]] = {
+        "solver": {"squared_hinge": SOLVER["squared_hinge"] | {"max_epochs": 2}}
+    }
 
 
 class OneTree(LighterFolds):
     """Training rows are scored by one tree, new rows by three; scores of single trees are left out."""
 
-    in_folds: ClassVar[dict[str, int]] = {"n_trees": 1}
+    in_folds: ClassVar[dict[str, Any]] = {"n_trees": 1}
 
     def score(self, X: Features, candidates: Any, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         return {self.column: super().score(X, candidates, n_jobs=n_jobs)[self.column]}

@@ -16,7 +16,8 @@ from sklearn.base import clone
 from metarank import MetaRanker, Ranking, metrics
 from metarank._util.threads import single_threaded_blas
 from metarank.data import Dataset, load_named, make_extreme
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
+from metarank.scorers.base import HeldOutColumns
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
@@ -80,7 +81,7 @@ def held_out(scorer: Any, of: Problem, n_folds: int) -> Figures:
         start = time.process_time()
         tuned = scorer.tuned(data.view(), n_jobs=1)
         chosen = time.process_time()
-        if not tuned.has_held_out_columns:
+        if not isinstance(tuned, HeldOutColumns):
             fits = {f: clone(tuned).fit(data.without_fold(f), n_jobs=1) for f in range(n_folds)}
         refitted = time.process_time()
         found = held_out_shortlist(tuned, data, K, rows=rows, fits=fits)

@@ -224,8 +224,8 @@ def quality(archaeology: Path) -> list[str]:
     """Full texts ranked by models of titles, which differ in the part of a text that they read."""
     warnings.simplefilter("ignore")
     vocabulary = read_vocabulary(archaeology / "yso-archaeology.ttl", "fi")
-    titles = read_corpus(archaeology / "documents.tsv", vocabulary, labelled=True)
-    texts = read_corpus(archaeology / "fulltext", vocabulary, labelled=True)
+    corpora = (read_corpus(archaeology / name, vocabulary) for name in ("documents.tsv", "fulltext"))
+    titles, texts = (corpus.take(corpus.Y.getnnz(axis=1) > 0) for corpus in corpora)
     checksum = hashlib.sha256((archaeology / "documents.tsv").read_bytes()).hexdigest()[:16]
     lengths = sorted(len(text) for text in texts.texts or ())
     lines = [

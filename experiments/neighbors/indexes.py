@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from ivf_pq import IvfPqIndex
 
+from metarank import _core
 from metarank.scorers.neighbors.training_rows import DenseRows
-from metarank.types.dense_index import HnswIndex, IvfPqIndex, index_bytes
+from metarank.types.dense_index import HnswIndex
 
 D = 64
 K = 30  # neighbours, of NeighborShortlister's defaults
@@ -41,15 +43,17 @@ def measure(n: int, n_queries: int = N_QUERIES) -> list[Figures]:
     truth, _ = rows.nearest(Q, voters, K, "l2", 1)
     out: list[Figures] = []
     for kind, (cls, name, values) in SETTINGS.items():
-        build = _seconds(lambda: rows.index(kind)) if cls else 0.0  # noqa: B023
-        size = index_bytes(kind, n, D) if cls else 4 * n * D
-        restore = _seconds(lambda: cls(rows.X, rows.index(kind).arrays())) if cls else 0.0  # noqa: B023
+        start = time.process_time()
+        index = cls(rows.X) if cls else None
+        build = time.process_time() - start if cls else 0.0
+        size = _index_bytes(kind, n, index)
+        restore = _seconds(lambda: cls(rows.X, index.arrays())) if cls else 0.0  # noqa: B023
         for value in values:
             default = getattr(cls, name) if cls else 0
             if cls:
                 setattr(cls, name, value)
             try:
-                figures = _asked(rows, Q, voters, kind, truth)
+                figures = _asked(rows, Q, voters, index, truth)
             finally:
                 if cls:
                     setattr(cls, name, default)
@@ -58,14 +62,19 @@ def measure(n: int, n_queries: int = N_QUERIES) -> list[Figures]:
     return out
 
 
-def _asked(rows: DenseRows, Q: np.ndarray, voters: np.ndarray, kind: str, truth: np.ndarray) -> Figures:
+def _asked(rows: DenseRows, Q: np.ndarray, voters: np.ndarray, index: Any, truth: np.ndarray) -> Figures:
     """Recall of the true neighbours, milliseconds a row in a batch and alone; in the latter all rows vote."""
     every = np.arange(len(rows.X), dtype=np.int32)
 
     def search(some: np.ndarray, among: np.ndarray = voters) -> np.ndarray:
-        if kind == "flat":
+        if index is None:
             return rows.nearest(some, among, K, "l2", 1)[0]
-        return rows.nearest_proposed(some, among, K, kind, 1)[0]
+        within = None
+        if len(among) < len(rows.X):
+            within = np.zeros(len(rows.X), bool)
+            within[among] = True
+        proposed = index.propose(some, K, within, 1)
+        return _core.nearest_proposed_dense(rows.X, some, proposed, K, 1)[0]
 
     found = search(Q)
     hits = sum(len(np.intersect1d(a, b)) for a, b in zip(found, truth))
@@ -75,6 +84,16 @@ def _asked(rows: DenseRows, Q: np.ndarray, voters: np.ndarray, kind: str, truth:
         "batch": 1e3 * _seconds(lambda: search(Q)) / len(Q),
         "alone": 1e3 * float(np.median(alone)),
     }
+
+
+def _index_bytes(kind: str, n: int, index: Any) -> int:
+    """Memory of an index over n rows, about; of the flat one that of the rows themselves."""
+    if kind == "hnsw":
+        return n * (4 * D + 4 * (2 * HnswIndex.LINKS + 1) + 12)
+    if kind == "ivfpq":
+        n_codes = -(-D // IvfPqIndex.FEATURES_PER_CODE)
+        return n * (2 * n_codes + 12) + len(index.arrays()["centroids"]) * (4 * D + 1024 * n_codes)
+    return 4 * n * D
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score
 from metarank import Ranking, data, metrics
 from metarank.data import TextVectorizer
 from metarank.data.pydocs import own_labels
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
 
 _HERE = Path(__file__).resolve().parent
 sys.path.append(str(_HERE.parent))

@@ -12,7 +12,7 @@ from borrowed import Problem, SetSpec, load_problem, make_problem, prepare
 from metarank import Candidates, data
 from metarank.data.dataset import Dataset
 from metarank.data.pydocs import own_labels
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 REFERENCE = "synthetic-reference"
 _REAL = (

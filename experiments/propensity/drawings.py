@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 from borrowed import Figures
 from simulation import JUDGED
 
-from metarank._util.svg import Plot, count, marker, nice_top, percent, side_by_side, ticks
-from metarank.propensity import inv_propensity
+sys.path.append(str(Path(__file__).parents[1]))
+
+from svg_panels import Plot, count, marker, nice_top, side_by_side, ticks
+
+from metarank.apps.report.charts import percent
+from metarank.metrics.propensity import inv_propensity
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
 _STYLE = (

@@ -16,7 +16,7 @@ from likelihood import ALPHA, KS
 from relations import Relation
 
 import metarank
-from metarank.propensity import PRESETS
+from metarank.metrics.propensity import PRESETS
 
 # Points of PSP, as the paper's "0.2 %" of accuracy.
 _NEAR = 0.2

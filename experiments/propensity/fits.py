@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 from borrowed import SEED, Figures
+from curves_drawing import plot_propensities
 from relations import Relation
 from scipy.optimize import least_squares
 
-from metarank.propensity import (
+from metarank.metrics.propensity import (
     PRESETS,
     PropensityPoints,
     fit_propensity,
     inv_propensity,
-    plot_propensities,
 )
 
 RESAMPLES = 40

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from borrowed import SEED
-
-from metarank import data
-from metarank.data.pydocs import own_labels
-from metarank.propensity import (
-    PRESETS,
-    PropensityPoints,
-    inv_propensity,
+from relations_estimates import (
     propensities_from_hierarchy,
     propensities_from_substitutes,
     propensities_from_symmetry,
+)
+
+from metarank import data
+from metarank.data.pydocs import own_labels
+from metarank.metrics.propensity import (
+    PRESETS,
+    PropensityPoints,
+    inv_propensity,
 )
 
 Estimate = Callable[[sp.csr_matrix], PropensityPoints]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from borrowed import SEED, Figures, Problem
+from unbiased import unbiased
 
-from metarank import metrics
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics import evaluate
+from metarank.metrics.propensity import PRESETS, inv_propensity
 from metarank.shortlist import FastXML, PfastXML
 
 B = PRESETS["default"][1]
@@ -43,16 +44,16 @@ def curve_weights(problem: Problem, curve: tuple[float, float]) -> np.ndarray:
 def estimates(problem: Problem) -> list[Figures]:
     """(a) and (b): of each curve the labels missing, and metrics of the test labels that are left."""
     found = FastXML(relevance="binary").fit(problem.X, problem.Y).shortlist(problem.X_test, k=_K)
-    complete = metrics.unbiased(problem.Y_test, found, ESTIMATES)
+    complete = unbiased(problem.Y_test, found, ESTIMATES)
     rows = []
     for number, curve in enumerate(CURVES):
         weight = curve_weights(problem, curve)
         plain: dict[str, list[float]] = {name: [] for name in ESTIMATES}
-        unbiased: dict[str, list[float]] = {name: [] for name in ESTIMATES}
+        weighed: dict[str, list[float]] = {name: [] for name in ESTIMATES}
         for rng in _generators(number, TEST_MASKINGS):
             left = masked(problem.Y_test, weight, rng)
-            for values, w in ((plain, None), (unbiased, weight)):
-                for name, value in metrics.unbiased(left, found, ESTIMATES, inv_propensity=w).items():
+            for values, w in ((plain, None), (weighed, weight)):
+                for name, value in unbiased(left, found, ESTIMATES, inv_propensity=w).items():
                     values[name].append(value)
         rows += [
             {
@@ -61,8 +62,8 @@ def estimates(problem: Problem) -> list[Figures]:
                 "metric": name,
                 "complete": complete[name],
                 "plain": float(np.mean(plain[name])),
-                "unbiased": float(np.mean(unbiased[name])),
-                "error": float(np.std(unbiased[name], ddof=1) / np.sqrt(TEST_MASKINGS)),
+                "unbiased": float(np.mean(weighed[name])),
+                "error": float(np.std(weighed[name], ddof=1) / np.sqrt(TEST_MASKINGS)),
             }
             for name in ESTIMATES
         ]
@@ -108,7 +109,7 @@ def wrong_curves(problem: Problem) -> list[Figures]:
 def _judged(problem: Problem, model: FastXML, Y: sp.csr_matrix) -> float:
     """On the complete test labels."""
     found = model.fit(problem.X, Y).shortlist(problem.X_test, k=_K)
-    return float(metrics.evaluate(problem.Y_test, found, [JUDGED])[JUDGED])
+    return float(evaluate(problem.Y_test, found, [JUDGED])[JUDGED])
 
 
 def _generators(number: int, n: int) -> Iterator[np.random.Generator]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from borrowed import Figures
+from curves_drawing import plot_propensities
+from relations_estimates import propensities_from_symmetry
 
 from metarank import data
 from metarank.data.pydocs import own_labels
-from metarank.propensity import fit_propensity, plot_propensities, propensities_from_symmetry
+from metarank.metrics.propensity import fit_propensity
 
 
 def estimate(figure: Path) -> Figures:

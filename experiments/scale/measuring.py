@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import tempfile
 import time
@@ -13,8 +14,7 @@ from dask.utils import key_split
 from distributed import Client, LocalCluster, WorkerPlugin
 
 from metarank import Dataset, MetaRanker, metrics
-from metarank.distributed import DaskMetaRanker, rank
-from metarank.distributed.bytes import bytes_of
+from metarank.distributed import DaskMetaRanker
 
 METRICS = ["P@1", "nDCG@5", "PSP@5"]
 
@@ -79,7 +79,7 @@ def measure(train: Dataset, test: Dataset, n_workers: int, **params: Any) -> dic
         after = client.run(_of_worker)
         started = time.monotonic()
         local = model.to_local()
-        ranking = rank(local, test, 5, client=client)
+        ranking = model.rank(test, 5)
         predict_s = time.monotonic() - started
         last = client.run(_of_worker)
     kinds = sorted({kind for worker in last.values() for kind in worker["task_cpu_s"]})
@@ -103,8 +103,8 @@ def measure(train: Dataset, test: Dataset, n_workers: int, **params: Any) -> dic
         "received_bytes": [after[w]["received_bytes"] for w in after],
         "task_cpu_s": {kind: sum(w["task_cpu_s"].get(kind, 0.0) for w in last.values()) for kind in kinds},
         "tasks": {kind: sum(w["tasks"].get(kind, 0) for w in last.values()) for kind in kinds},
-        "training_set_bytes": bytes_of([train.X, train.Y]),
-        "model_bytes": bytes_of([local.shortlisters_, local.scorers_]),
+        "training_set_bytes": len(pickle.dumps([train.X, train.Y])),
+        "model_bytes": len(pickle.dumps([local.shortlisters_, local.scorers_])),
         "metrics": {name: float(value) for name, value in values.items()},
         "digest": _digest(local),
     }

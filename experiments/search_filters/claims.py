@@ -12,7 +12,7 @@ Values = Mapping[str, Sequence[Mapping[str, float]]]
 
 _OTHERS = ("ID-only", "Text-only", "Combined")
 # Each is to be above the one before.
-_PIPELINES = ("MetaRanker, no names", "MetaRanker", "MetaRanker, learned names")
+_PIPELINES = ("MetaRanker, no names", "MetaRanker")
 
 
 def claims_of(

@@ -79,14 +79,13 @@ FOUR = (
     Contender("LALE", "embedder", "four", _LALE, unseen="added"),
 )
 PIPELINE = (
-    Contender("MetaRanker, no names", "pipeline", "pipeline", {"label_text": None}),
-    Contender("MetaRanker", "pipeline", "pipeline", {"label_text": "auto"}, unseen="added"),
-    Contender("MetaRanker, learned names", "pipeline", "pipeline", {"label_text": "learned"}, unseen="added"),
+    Contender("MetaRanker, no names", "pipeline", "pipeline", {"names": False}),
+    Contender("MetaRanker", "pipeline", "pipeline", {"names": True}, unseen="added"),
     Contender(
         "MetaRanker, names at fit",
         "pipeline",
         "pipeline",
-        {"label_text": "auto"},
+        {"names": True},
         unseen="at fit",
         in_tables=False,
     ),

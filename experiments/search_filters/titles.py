@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from attributes import read_attribute_values, read_fashion_styles
 
 from metarank import data
+from metarank.data.compressed import plain_or_compressed
 from metarank.data.pydocs import own_labels
 
 SETS = (
@@ -21,6 +24,15 @@ SETS = (
     "LLMs4Subjects-dev-en",
     "pydocs",
 )
+# The files of the sets of raw text, which have no split, in the order of their rows, and who reads them.
+_RAW: dict[str, tuple[tuple[str, ...], Callable[..., data.Dataset]]] = {
+    "cooking_stackexchange": (("cooking.stackexchange.txt",), data.load),
+    "fashion_styles": (("styles.csv",), read_fashion_styles),
+    "product_attribute_values": (
+        ("oa-mine.train.jsonl", "oa-mine.test.jsonl", "ae-110k.train.jsonl", "ae-110k.test.jsonl"),
+        read_attribute_values,
+    ),
+}
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 # Between title and abstract of LLMs4Subjects-dev-en.
 _END_OF_TITLE = "¤"
@@ -64,11 +76,12 @@ def load(name: str) -> Titles:
     if name == "pydocs":
         return of_dataset(data.load_pydocs(), own_labels(data.load_pydocs()))
     folder = Path(os.environ.get("METARANK_DATA") or _BESIDE)
-    record = next(record for record in data.list_datasets(folder) if record.name == name)
-    if not record.available:
-        raise FileNotFoundError(f"it is not in {folder}")
-    if record.task == "text":
-        return of_dataset(data.load_named(name, "all", data_dir=folder))
+    if name in _RAW:
+        files, read = _RAW[name]
+        paths = [plain_or_compressed(folder / "text" / name / file) for file in files]
+        if None in paths:
+            raise FileNotFoundError(f"it is not in {folder}")
+        return of_dataset(replace(read(*paths), name=name))
     train, test = (data.load_named(name, part, data_dir=folder, grades=False) for part in ("train", "test"))
     texts = [text.partition(_END_OF_TITLE)[0].strip() for text in (*train.titles, *test.titles)]
     joined = data.Dataset(

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import Ranking, metrics
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
 
 if TYPE_CHECKING:
     from datasets import Prepared
@@ -35,5 +35,5 @@ def tail_recall(Y: sp.csr_matrix, Y_test: sp.csr_matrix, ranking: Ranking) -> fl
     is_tail = (counts > 0) & (counts <= TAIL_POINTS)
     tail = sp.csr_matrix(Y_test @ sp.diags(is_tail.astype(np.float32)))
     tail.eliminate_zeros()
-    found = metrics.precision_at_k(tail, ranking, 5) * 5 * tail.shape[0]
+    found = metrics.evaluate(tail, ranking, ["P@5"])["P@5"] * 5 * tail.shape[0]
     return found / tail.nnz if tail.nnz else float("nan")

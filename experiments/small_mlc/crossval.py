@@ -19,9 +19,8 @@ from cache import FOLDER, Cache
 from datasets import SETS, load_training_part, make_problem
 from methods import LISTNET, METARANK, PEERS, RANKERS, Settings
 from sklearn.exceptions import ConvergenceWarning
+from stratified import stratified_folds
 from tables import METRICS, Results, markdown
-
-from metarank.data import stratified_folds
 
 METHODS = {m.name: m for m in (METARANK, *RANKERS, *PEERS)}
 DEFAULT_METHODS = (METARANK.name, LISTNET.name, "BinarySVM", "RBFSVM", "LightGBMOneVsRest", "ExtraTrees")

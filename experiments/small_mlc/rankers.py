@@ -11,9 +11,8 @@ from baselines.base import Baseline, Features, folds_to_choose_by, quality
 from lambda_net import LambdaNet
 from paper_cut import label_sets
 
-from metarank.ranker.linear_ranker import ListNet, RankSVM
+from metarank.ranker import LinearRanker
 from metarank.ranker.lists import RankingData
-from metarank.ranker.svmmap import SVMMAP
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors
@@ -122,11 +121,11 @@ def table_of(near: np.ndarray, centroid: np.ndarray, k: int, n_labels: int) -> F
     return FeatureTable(values, names, Candidates.all_labels(len(near) // n_labels, n_labels))
 
 
-def linear(kind: type[Any]) -> Learn:
+def linear(loss: Any) -> Learn:
     def learn(table: FeatureTable, Y: np.ndarray, l2: float, seed: int) -> Scores:
         fold = fold_of_rows(len(Y), 5, seed)
         data = RankingData.checked(table, Y.astype(np.float32).ravel(), None, fold, seed)
-        return kind(l2=l2).fit_lists(data).score
+        return LinearRanker(loss=loss, l2=l2).fit_lists(data).score
 
     return learn
 
@@ -205,15 +204,15 @@ class PaperRanker(Baseline):
 
 
 class PaperListNet(PaperRanker):
-    learn = staticmethod(linear(ListNet))
+    learn = staticmethod(linear("listnet"))
 
 
 class PaperRankSVM(PaperRanker):
-    learn = staticmethod(linear(RankSVM))
+    learn = staticmethod(linear("ranksvm"))
 
 
 class PaperSVMMAP(PaperRanker):
-    learn = staticmethod(linear(SVMMAP))
+    learn = staticmethod(linear("svmmap"))
     strengths = (1.0, 0.1, 0.01, 0.001)
 
 

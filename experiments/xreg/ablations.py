@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from corruption import xreg_zero
 from problems import Problem
 from study import Figures, labelwise
 from systems import Clock, rescored, size_mib
 
 from metarank import Candidates, metrics
-from metarank.metrics import xreg_zero
-from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.metrics.rerank import rerank_with_tail
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers
-from metarank.scorers.trees.tail_weight import ALPHAS
+from metarank.scorers.trees.tail_reranking import ALPHAS
 from metarank.shortlist import Parabel, XReg
 from metarank.types.view import TrainingSet
 
@@ -34,11 +34,7 @@ def filtering_and_reranking(problem: Problem) -> list[Figures]:
     for name in names:
         held_out, found = on_part[name], on_test[name]
         tail_scores = tail_of_part.score(part.X_test, held_out)[COLUMN]
-        options: dict[str, Any] = {"metric": metric, "scale": problem.scale}
-        careful = choose_alpha(held_out, tail_scores, part.Y_test, **options)
-        # That 1 is better than all of them is for the table to show.
-        options |= {"grid": ALPHAS[:-1], "standard_errors": 0}
-        alpha = choose_alpha(held_out, tail_scores, part.Y_test, **options)
+        careful, alpha = _alphas(held_out, tail_scores, part.Y_test, metric, problem.scale)
         values = metrics.evaluate(
             problem.Y_test, found, ["AUPRC", "XMAD@5", "MAD", metric], scale=problem.scale
         )
@@ -48,6 +44,24 @@ def filtering_and_reranking(problem: Problem) -> list[Figures]:
             values[key] = metrics.evaluate(problem.Y_test, reranked, [metric])[metric]
         rows.append({"name": name, "alpha": alpha, "careful": careful, "metric": metric, **values})
     return rows
+
+
+def _alphas(
+    found: Candidates, tail_scores: np.ndarray, Y: Any, metric: str, scale: float
+) -> tuple[float, float]:
+    """The largest weight within one standard error of the best, and the best below 1: that 1 is better than
+    all of them is for the table to show."""
+    values = np.array(
+        [
+            metrics.per_row(Y, rerank_with_tail(found, tail_scores, a, scale=scale), metric, scale=scale)
+            for a in ALPHAS
+        ]
+    )
+    values = values[:, np.isfinite(values[0])]
+    mean = values.mean(axis=1)
+    behind = values[int(np.argmax(mean))] - values
+    near = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(values.shape[1])
+    return float(np.array(ALPHAS)[near].max()), ALPHAS[int(np.argmax(mean[:-1]))]
 
 
 def _found(name: str, problem: Problem) -> Candidates:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from corruption import xreg_zero
 
 from metarank import Candidates
-from metarank.metrics import precision_recall_curve, xreg_zero
+from metarank.metrics import precision_recall_curve
 
 COLOURS = {"XReg": "#2f6db5", "Parabel": "#d1603d", "XReg-zero": "#9aa5b1"}
 _POINTS = 400  # drawn of a curve

@@ -17,6 +17,7 @@ from scipy.special import expit
 from metarank import Candidates, persist
 from metarank.scorers.trees.hierarchy import Hierarchy
 from metarank.shortlist import OneVsAll, Parabel, PfastreXML, XReg
+from metarank.types.view import TrainingSet
 
 K = 100  # labels predicted for a point, points for a label
 _LARGEST_DENSE = 2**31  # bytes of a weight matrix
@@ -121,6 +122,10 @@ def label_tree(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     labelwise, k = params.pop("labelwise", False), params.pop("k", K)
     model = kind(**params)
     clock = Clock()
+    chooses = params.get("normalize") == "auto"
+    if chooses:
+        fold = np.zeros(problem.X.shape[0], np.int32)
+        model = model.tuned(TrainingSet(problem.X, problem.Y, fold, seed=model.random_state).view())
     model.fit(problem.X, problem.Y)
     clock.trained()
     if labelwise:
@@ -131,8 +136,9 @@ def label_tree(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     cost = clock.cost(problem, size_mib(model))
     if params.get("tail"):
         cost["alpha"] = model.alpha_points_ if labelwise else model.alpha_
-    if params.get("normalize") == "auto":
-        cost["chosen"] = model.best_params_
+    if chooses:
+        settings = {name: getattr(model, name) for name in ("normalize", "loss")}
+        cost["chosen"] = {name: value for name, value in settings.items() if value != "auto"}
     return Outcome(rescored(found, (lambda s: s * problem.scale) if binary else None), cost)
 
 
@@ -166,7 +172,7 @@ def one_vs_all_logistic(problem: Problem, params: dict[str, Any], settings: Sett
     seen = np.flatnonzero(np.bincount(problem.Y.indices, minlength=problem.Y.shape[1]))
     if len(seen) * problem.X.nnz > _LONGEST_FLAT:
         raise NotHere("a flat logistic fit takes too long here")
-    flat = Hierarchy.from_nested(seen.tolist(), n_labels=problem.Y.shape[1])
+    flat = Hierarchy.from_parents(np.full(problem.Y.shape[1], -1)).restricted_to(seen)
     model = XReg(hierarchy=flat)
     clock = Clock()
     model.fit(problem.X, problem.Y)

@@ -1,12 +1,18 @@
-#include "auc_gradients.h"
-
-#include <algorithm>
+// How `auc_gradients` sums over all pairs in O(n log n).
+//
+// A sample is ordered by its target and cut in two at a grade, again and again. At a cut, with m the greatest grade
+// below it,
+//
+//   c_ij = (y_i - m) + (m - y_j)        two terms that are never negative,
+//
+// so all pairs across it need only sums over one side of phi and of phi times a weight. Hinge: running sums along both
+// sides, sorted by score, give these exactly. Logistic: few pairs are taken one by one; many go over a grid of scores of
+// spacing 1/32. A score is deposited on the four nodes around it with cubic weights, nodes meet nodes, and the sums are
+// read off with the same weights, each step with a relative error of about 1e-8.
 #include <array>
-#include <cmath>
-#include <numeric>
+#include <limits>
 
-#include "arrays.h"
-#include "parallel.h"
+#include "list_losses.h"
 #include "lists.h"
 #include "simd.h"
 
@@ -14,7 +20,7 @@ namespace metarank {
 
 namespace {
 
-using Index = std::int64_t;
+using Index = int64_t;
 
 constexpr double kSpacing = 1.0 / 32;
 constexpr Index kReach = 37 * 32;  // nodes; exp(-37) is below the rounding of 1
@@ -28,7 +34,7 @@ struct Sample {
   const double *s, *y;
   Index n;
   bool difference, with_loss;
-  double *grad, *hess;  // sums over pairs; the caller divides by their cost
+  double *grad, *hess;       // sums over pairs; the caller divides by their cost
   std::vector<Index> first;  // where each grade begins, and n
 
   void find_grades() {
@@ -37,6 +43,7 @@ struct Sample {
       if (i == 0 || y[i] != y[i - 1]) first.push_back(i);
     first.push_back(n);
   }
+  Index n_grades() const { return static_cast<Index>(first.size()) - 1; }
   // The grade whose beginning is closest to the middle of grades [a, b).
   Index middle_grade(Index a, Index b) const {
     const Index middle = (first[a] + first[b]) / 2;
@@ -48,7 +55,7 @@ struct Sample {
   // Total cost of the pairs: sum over i of y_i (pairs won - pairs lost), or their number.
   double total_cost() const {
     double total = 0;
-    for (std::size_t g = 0; g + 1 < first.size(); ++g) {
+    for (Index g = 0; g < n_grades(); ++g) {
       const auto size = static_cast<double>(first[g + 1] - first[g]);
       const auto below = static_cast<double>(first[g]), above = static_cast<double>(n - first[g + 1]);
       total += difference ? (y[first[g]] - y[0]) * size * (below - above) : size * below;
@@ -70,23 +77,12 @@ double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std:
 
 // --- logistic, pair by pair -------------------------------------------------
 
-// Row i against rows [0, n) below it; e = exp(score), so that a pair costs a
-// division and no exponential. Eight partial sums, folded in one order.
+// Row i against rows [0, n) below it; e = exp(score), so that a pair costs a division and no exponential. Eight partial
+// sums, folded in one order.
 METARANK_KERNEL void logistic_row(double ei, double yi, bool difference, const double* e, const double* y,
                                   double* grad, double* hess, Index n, double* grad_i, double* hess_i) {
   double sum_g[8] = {0}, sum_h[8] = {0};
-  Index j = 0;
-  for (; j + 8 <= n; j += 8)
-    for (int k = 0; k < 8; ++k) {
-      const double c = difference ? yi - y[j + k] : 1.0;
-      const double inverse = 1.0 / (ei + e[j + k]);
-      const double g = c * (e[j + k] * inverse), h = g * (ei * inverse);
-      grad[j + k] += g;
-      hess[j + k] += h;
-      sum_g[k] += g;
-      sum_h[k] += h;
-    }
-  for (int k = 0; j < n; ++j, ++k) {
+  const auto add = [&](Index j, Index k) METARANK_LAMBDA_INLINE {
     const double c = difference ? yi - y[j] : 1.0;
     const double inverse = 1.0 / (ei + e[j]);
     const double g = c * (e[j] * inverse), h = g * (ei * inverse);
@@ -94,7 +90,11 @@ METARANK_KERNEL void logistic_row(double ei, double yi, bool difference, const d
     hess[j] += h;
     sum_g[k] += g;
     sum_h[k] += h;
-  }
+  };
+  Index j = 0;
+  for (; j + 8 <= n; j += 8)
+    for (Index k = 0; k < 8; ++k) add(j + k, k);
+  for (Index k = 0; j < n; ++j, ++k) add(j, k);
   *grad_i -= ((sum_g[0] + sum_g[4]) + (sum_g[2] + sum_g[6])) + ((sum_g[1] + sum_g[5]) + (sum_g[3] + sum_g[7]));
   *hess_i += ((sum_h[0] + sum_h[4]) + (sum_h[2] + sum_h[6])) + ((sum_h[1] + sum_h[5]) + (sum_h[3] + sum_h[7]));
 }
@@ -110,12 +110,6 @@ void logistic_row_far(const Sample& d, Index i, Index lo, Index hi) {
     d.hess[i] += h;
     d.hess[j] += h;
   }
-}
-
-double logistic_row_loss(const Sample& d, Index i, Index lo, Index hi) {
-  double loss = 0;
-  for (Index j = lo; j < hi; ++j) loss += (d.difference ? d.y[i] - d.y[j] : 1.0) * log1p_exp(d.s[j] - d.s[i]);
-  return loss;
 }
 
 // --- logistic, over a grid --------------------------------------------------
@@ -135,51 +129,24 @@ struct Kernels {
   }
 };
 
-const Kernels& kernels() {
-  static const Kernels tables;
-  return tables;
-}
-
-// The nodes that some score touches, ascending; four follow each other from `at` of a row on.
+// The first of the four nodes around each score, and where it stands between the second and the third.
 struct Grid {
-  std::vector<Index> node;
-  std::vector<std::int32_t> at;
+  std::vector<int32_t> at;  // empty where there are few scores, or much more nodes than scores
   std::vector<double> fraction;
 
   void build(const double* s, Index n) {
-    std::vector<Index> base(static_cast<std::size_t>(n));
-    fraction.resize(static_cast<std::size_t>(n));
-    at.resize(static_cast<std::size_t>(n));
+    at.clear();
+    if (n <= 4 * kLeaf) return;
+    const auto [least, greatest] = std::minmax_element(s, s + n);
+    const double lowest = std::floor(*least / kSpacing);
+    if (std::floor(*greatest / kSpacing) - lowest > 8.0 * static_cast<double>(n) + 65536) return;
+    at.resize(n);
+    fraction.resize(n);
     for (Index i = 0; i < n; ++i) {
       const double x = s[i] / kSpacing, below = std::floor(x);
-      base[i] = static_cast<Index>(below);
+      at[i] = static_cast<int32_t>(below - lowest);
       fraction[i] = x - below;
     }
-    const auto [least, greatest] = std::minmax_element(base.begin(), base.end());
-    const Index lowest = *least, span = *greatest - lowest + 1;
-    node.clear();
-    if (span <= 8 * n + 65536) {  // a mark for each possible base
-      std::vector<std::int32_t> place(static_cast<std::size_t>(span), 0);
-      for (const Index b : base) place[b - lowest] = 1;
-      for (Index b = 0; b < span; ++b)
-        if (place[b]) place[b] = add_nodes(lowest + b);
-      for (Index i = 0; i < n; ++i) at[i] = place[base[i] - lowest];
-    } else {
-      std::vector<Index> distinct = base;
-      std::sort(distinct.begin(), distinct.end());
-      distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-      std::vector<std::int32_t> place;
-      for (const Index b : distinct) place.push_back(add_nodes(b));
-      for (Index i = 0; i < n; ++i)
-        at[i] = place[std::lower_bound(distinct.begin(), distinct.end(), base[i]) - distinct.begin()];
-    }
-  }
-  // Nodes b - 1 to b + 2, and where the first of them stands.
-  std::int32_t add_nodes(Index b) {
-    Index next = b - 1;
-    if (!node.empty() && node.back() >= next) next = node.back() + 1;
-    for (; next <= b + 2; ++next) node.push_back(next);
-    return static_cast<std::int32_t>(node.size()) - 4;
   }
   // Lagrange's cubic through the nodes -1, 0, 1, 2.
   std::array<double, 4> weights(Index i) const {
@@ -188,110 +155,79 @@ struct Grid {
   }
 };
 
-// A quantity and the same quantity weighted, at each node of a block.
-struct Channels {
-  std::vector<double> plain, weighted;
-  void reset(Index n, bool both) {
-    plain.assign(static_cast<std::size_t>(n), 0.0);
-    weighted.assign(static_cast<std::size_t>(both ? n : 0), 0.0);
-  }
-};
-
-// out[p] += mass * kernel[p], kernel being contiguous where the nodes are.
+// out[p] += mass * kernel[p].
 METARANK_KERNEL void add_scaled(double* out, const double* kernel, double mass, Index n) {
   for (Index p = 0; p < n; ++p) out[p] += mass * kernel[p];
 }
 
-// Sums of the mass at all nodes, seen from every node through a kernel.
-//   far < 0: nodes far above count with `far_kernel` 1; > 0: nodes far below; 0: none.
-//   linear: nodes far above count with their distance instead.
-void convolve(const Index* node, Index n, const std::vector<double>& mass, const std::vector<double>& kernel, int far,
-              bool linear, std::vector<double>& out, int n_threads) {
-  out.assign(static_cast<std::size_t>(n), 0.0);
-  if (mass.empty()) return;
-  std::vector<double> sum(static_cast<std::size_t>(n) + 1, 0.0), moment;
-  if (far > 0)
-    for (Index q = 0; q < n; ++q) sum[q + 1] = sum[q] + mass[q];
-  if (far < 0)
-    for (Index q = n; q-- > 0;) sum[q] = sum[q + 1] + mass[q];
-  const auto x = [&](Index q) { return static_cast<double>(node[q] - node[0]) * kSpacing; };
-  if (linear) {
-    moment.assign(static_cast<std::size_t>(n) + 1, 0.0);
-    for (Index q = n; q-- > 0;) moment[q] = moment[q + 1] + mass[q] * x(q);
+enum class Far { none, above, below, distance };  // which nodes out of reach count: as 1, or those above by distance
+
+// Sums of the mass at all nodes, seen from every node through a kernel; empty where there is no mass.
+std::vector<double> convolve(const std::vector<double>& mass, const std::vector<double>& kernel, Far far,
+                             int n_threads) {
+  const auto n = static_cast<Index>(mass.size());
+  std::vector<double> out(n, 0.0), sum(n + 1, 0.0), moment(n + 1, 0.0);
+  for (Index q = 0; q < n && far == Far::below; ++q) sum[q + 1] = sum[q] + mass[q];
+  for (Index q = n; q-- > 0 && far != Far::below;) {
+    sum[q] = sum[q + 1] + mass[q];
+    moment[q] = moment[q + 1] + mass[q] * (static_cast<double>(q) * kSpacing);
   }
-  std::vector<Index> tile;  // beginnings
-  for (Index p = 0; p < n;) {
-    tile.push_back(p);
-    p = std::lower_bound(node + p, node + std::min(n, p + kTile), node[p] + kTile) - node;
-  }
-  tile.push_back(n);
   const double* centre = kernel.data() + Kernels::kHalf;
-  parallel_for(static_cast<Index>(tile.size()) - 1, n_threads, 1, [&](Index begin, Index end, int) {
-    for (Index t = begin; t < end; ++t) {
-      const Index a = tile[t], b = tile[t + 1];
-      const bool dense = node[b - 1] - node[a] == b - 1 - a;
-      const Index from = std::lower_bound(node, node + n, node[a] - kReach) - node;
-      const Index to = std::upper_bound(node, node + n, node[b - 1] + kReach) - node;
-      for (Index q = from; q < to; ++q) {
-        if (mass[q] == 0) continue;
-        if (dense)
-          by_level<add_scaled>(out.data() + a, centre + (node[a] - node[q]), mass[q], b - a);
-        else
-          for (Index p = a; p < b; ++p) out[p] += mass[q] * centre[node[p] - node[q]];
-      }
-      for (Index p = a; p < b; ++p) {
-        if (linear)
-          out[p] += moment[to] - x(p) * sum[to];
-        else if (far < 0)
-          out[p] += sum[to];
-        else if (far > 0)
-          out[p] += sum[from];
-      }
+  parallel_for(n, n_threads, kTile, [&](Index a, Index b, int) {
+    const Index from = std::max<Index>(0, a - kReach), to = std::min(n, b + kReach);
+    for (Index q = from; q < to; ++q)
+      if (mass[q] != 0) by_level<add_scaled>(out.data() + a, centre + (a - q), mass[q], b - a);
+    for (Index p = a; p < b; ++p) {
+      if (far == Far::distance) out[p] += moment[to] - (static_cast<double>(p) * kSpacing) * sum[to];
+      if (far == Far::above) out[p] += sum[to];
+      if (far == Far::below) out[p] += sum[from];
     }
   });
+  return out;
 }
 
 class Logistic {
  public:
-  double solve(Sample& d, int n_threads) {
+  // The loss of all pairs, level by level: blocks of a level have no rows in common.
+  double solve(const Sample& d, int n_threads) {
     prepare(d);
     struct Block {
       Index a, b, c;  // grades [a, c) below and [c, b) above; c = a where all pairs of [a, b) are meant
     };
     double loss = 0;
-    std::vector<Block> level;
-    const auto add = [&](std::vector<Block>& blocks, Index a, Index b) {
+    std::vector<Block> level, next;
+    const auto add = [&](Index a, Index b) {
       if (b - a < 2) return;
-      blocks.push_back({a, b, d.first[b] - d.first[a] <= kLeaf ? a : d.middle_grade(a, b)});
+      next.push_back({a, b, d.first[b] - d.first[a] <= kLeaf ? a : d.middle_grade(a, b)});
     };
-    for (add(level, 0, static_cast<Index>(d.first.size()) - 1); !level.empty();) {
-      std::vector<double> losses(level.size(), 0.0);
-      const auto run = [&](Index k, int threads) {
-        const Block& block = level[k];
-        losses[k] = block.c == block.a ? leaf(d, block.a, block.b)
-                                       : across(d, d.first[block.a], d.first[block.c], d.first[block.b], threads);
-      };
-      if (level.size() < 8) {
-        for (std::size_t k = 0; k < level.size(); ++k) run(static_cast<Index>(k), n_threads);
-      } else {
-        const auto n = static_cast<Index>(level.size());
-        parallel_for(n, n_threads, std::max<Index>(1, n / 256), [&](Index begin, Index end, int) {
-          for (Index k = begin; k < end; ++k) run(k, 1);
-        });
-      }
-      for (const double value : losses) loss += value;
-      std::vector<Block> next;
-      for (const Block& block : level)
-        if (block.c != block.a) {
-          add(next, block.a, block.c);
-          add(next, block.c, block.b);
+    for (add(0, d.n_grades()); !next.empty();) {
+      level.swap(next);
+      next.clear();
+      const auto n = static_cast<Index>(level.size());
+      std::vector<double> losses(n, 0.0);
+      const int inner = n == 1 ? n_threads : 1;
+      parallel_for(n, n_threads, std::max<Index>(1, n / 256), [&](Index begin, Index end, int) {
+        for (Index k = begin; k < end; ++k) {
+          const auto& [a, b, c] = level[k];
+          losses[k] = c == a ? leaf(d, a, b) : across(d, d.first[a], d.first[c], d.first[b], inner);
         }
-      level = std::move(next);
+      });
+      for (const double value : losses) loss += value;
+      for (const auto& [a, b, c] : level)
+        if (c != a) {
+          add(a, c);
+          add(c, b);
+        }
     }
     return loss;
   }
 
  private:
+  // Ones and weights of rows, at each node; either may be missing.
+  struct Mass {
+    std::vector<double> ones, weights;
+  };
+
   std::vector<double> e_;  // exp(score), empty where it would overflow
   Grid grid_;
 
@@ -300,11 +236,10 @@ class Logistic {
     e_.clear();
     if (*greatest - *least <= 600) {
       const double centre = 0.5 * (*least + *greatest);
-      e_.resize(static_cast<std::size_t>(d.n));
+      e_.resize(d.n);
       for (Index i = 0; i < d.n; ++i) e_[i] = std::exp(d.s[i] - centre);
     }
-    grid_.node.clear();
-    if (d.n > 4 * kLeaf) grid_.build(d.s, d.n);
+    grid_.build(d.s, d.n);
   }
 
   // Row i with all rows [lo, hi), which have lower grades.
@@ -314,7 +249,10 @@ class Logistic {
     else
       by_level<logistic_row>(e_[i], d.y[i], d.difference, e_.data() + lo, d.y + lo, d.grad + lo, d.hess + lo, hi - lo,
                              d.grad + i, d.hess + i);
-    return d.with_loss ? logistic_row_loss(d, i, lo, hi) : 0.0;
+    double loss = 0;
+    for (Index j = lo; j < hi && d.with_loss; ++j)
+      loss += (d.difference ? d.y[i] - d.y[j] : 1.0) * log1p_exp(d.s[j] - d.s[i]);
+    return loss;
   }
 
   double leaf(const Sample& d, Index a, Index b) const {
@@ -325,7 +263,7 @@ class Logistic {
   }
 
   double across(const Sample& d, Index lo, Index mid, Index hi, int n_threads) const {
-    if (!grid_.node.empty()) {
+    if (!grid_.at.empty()) {
       const auto [least, greatest] = std::minmax_element(grid_.at.begin() + lo, grid_.at.begin() + hi);
       const Index first = *least, n_nodes = *greatest + 4 - first;
       const double meetings = static_cast<double>(n_nodes) * static_cast<double>(std::min(n_nodes, 2 * kReach));
@@ -339,88 +277,64 @@ class Logistic {
     return loss;
   }
 
-  // Rows to nodes. Chunks of rows have grids of their own, summed in order: threads do not show.
+  // The sum of weight(i) of rows [lo, hi) at each node. Chunks of rows have grids of their own, summed in order: threads
+  // do not show.
   template <typename Weight>
-  Channels deposit(Index lo, Index hi, Index first, Index n_nodes, bool both, bool plain, Weight weight,
-                   int n_threads) const {
+  std::vector<double> deposit(Index lo, Index hi, Index first, Index n_nodes, int n_threads, Weight weight) const {
     const Index size = std::max(kChunk, 4 * n_nodes), n_chunks = (hi - lo + size - 1) / size;
-    std::vector<Channels> chunks(static_cast<std::size_t>(n_chunks));
-    parallel_for(n_chunks, n_threads, 1, [&](Index begin, Index end, int) {
-      for (Index k = begin; k < end; ++k) {
-        Channels& c = chunks[k];
-        c.reset(n_nodes, both);
-        for (Index i = lo + k * size; i < std::min(hi, lo + (k + 1) * size); ++i) {
-          const auto w = grid_.weights(i);
-          const Index p = grid_.at[i] - first;
-          const double value = weight(i), one = plain ? 1.0 : value;
-          for (int a = 0; a < 4; ++a) c.plain[p + a] += one * w[a];
-          if (both)
-            for (int a = 0; a < 4; ++a) c.weighted[p + a] += value * w[a];
-        }
+    std::vector<std::vector<double>> chunks(n_chunks);
+    parallel_for(n_chunks, n_threads, 1, [&](Index k, Index, int) {
+      chunks[k].assign(n_nodes, 0.0);
+      for (Index i = lo + k * size; i < std::min(hi, lo + (k + 1) * size); ++i) {
+        const auto w = grid_.weights(i);
+        const double value = weight(i);
+        double* const node = chunks[k].data() + (grid_.at[i] - first);
+        for (int a = 0; a < 4; ++a) node[a] += value * w[a];
       }
     });
-    for (std::size_t k = 1; k < chunks.size(); ++k) {
-      for (Index p = 0; p < n_nodes; ++p) chunks[0].plain[p] += chunks[k].plain[p];
-      if (both)
-        for (Index p = 0; p < n_nodes; ++p) chunks[0].weighted[p] += chunks[k].weighted[p];
-    }
+    for (Index k = 1; k < n_chunks; ++k)
+      for (Index p = 0; p < n_nodes; ++p) chunks[0][p] += chunks[k][p];
     return std::move(chunks[0]);
   }
 
   double over_grid(const Sample& d, Index lo, Index mid, Index hi, Index first, Index n_nodes, int n_threads) const {
-    const Kernels& table = kernels();
+    static const Kernels table;
     const Cut cut(d, mid);
-    const Index* node = grid_.node.data() + first;
-    const bool both = cut.l(lo) != 0;  // does any row below the cut carry a weight?
-    // Below: ones, and l(j). Above: u(i) where l is zero, otherwise ones and u(i).
-    const Channels below =
-        deposit(lo, mid, first, n_nodes, both, true, [&](Index j) { return cut.l(j); }, n_threads);
-    const Channels above =
-        deposit(mid, hi, first, n_nodes, both, both, [&](Index i) { return cut.u(i); }, n_threads);
-    const std::vector<double>& above_weighted = both ? above.weighted : above.plain;
-
-    std::vector<double> out[2][2];
-    const auto read = [&](Index begin, Index end, bool is_above) {
+    const auto one = [](Index) { return 1.0; };
+    const auto u = [&](Index i) { return cut.u(i); };
+    const auto l = [&](Index j) { return cut.l(j); };
+    Mass below{deposit(lo, mid, first, n_nodes, n_threads, one), {}};
+    Mass above{{}, deposit(mid, hi, first, n_nodes, n_threads, u)};
+    if (cut.l(lo) != 0) {  // some row below the cut carries a weight
+      below.weights = deposit(lo, mid, first, n_nodes, n_threads, l);
+      above.ones = deposit(mid, hi, first, n_nodes, n_threads, one);
+    }
+    // The derivatives of rows [begin, end) of weights `own` by the mass of the other side.
+    const auto meet = [&](Index begin, Index end, const Mass& mass, const std::vector<double>& slope, Far far,
+                          double sign, const auto& own) {
+      const std::vector<double> sums[] = {
+          convolve(mass.ones, slope, far, n_threads), convolve(mass.weights, slope, far, n_threads),
+          convolve(mass.ones, table.bend, Far::none, n_threads),
+          convolve(mass.weights, table.bend, Far::none, n_threads)};
       parallel_for(end - begin, n_threads, kChunk, [&](Index from, Index to, int) {
         for (Index i = begin + from; i < begin + to; ++i) {
           const auto w = grid_.weights(i);
-          const Index p = grid_.at[i] - first;
-          double value[2];
-          for (int k = 0; k < 2; ++k) {
-            double plain = 0, weighted = 0;
-            for (int a = 0; a < 4; ++a) plain += w[a] * out[k][0][p + a];
-            if (both || !is_above)
-              for (int a = 0; a < 4; ++a) weighted += w[a] * out[k][1][p + a];
-            value[k] = is_above ? cut.u(i) * plain + weighted : cut.l(i) * plain + weighted;
-          }
-          d.grad[i] += is_above ? -value[0] : value[0];
-          d.hess[i] += std::max(value[1], 0.0);
+          double value[4] = {0};
+          for (int k = 0; k < 4; ++k)
+            for (Index a = 0; a < 4 && !sums[k].empty(); ++a) value[k] += w[a] * sums[k][grid_.at[i] - first + a];
+          d.grad[i] += sign * (own(i) * value[0] + value[1]);
+          d.hess[i] += std::max(own(i) * value[2] + value[3], 0.0);
         }
       });
     };
-
-    convolve(node, n_nodes, below.plain, table.won, -1, false, out[0][0], n_threads);
-    convolve(node, n_nodes, below.weighted, table.won, -1, false, out[0][1], n_threads);
-    convolve(node, n_nodes, below.plain, table.bend, 0, false, out[1][0], n_threads);
-    convolve(node, n_nodes, below.weighted, table.bend, 0, false, out[1][1], n_threads);
-    read(mid, hi, true);
-
-    const std::vector<double> none;
-    const std::vector<double>& above_plain = both ? above.plain : none;
-    convolve(node, n_nodes, above_plain, table.lost, 1, false, out[0][0], n_threads);
-    convolve(node, n_nodes, above_weighted, table.lost, 1, false, out[0][1], n_threads);
-    convolve(node, n_nodes, above_plain, table.bend, 0, false, out[1][0], n_threads);
-    convolve(node, n_nodes, above_weighted, table.bend, 0, false, out[1][1], n_threads);
-    read(lo, mid, false);
-
+    meet(mid, hi, below, table.won, Far::above, -1, u);
+    meet(lo, mid, above, table.lost, Far::below, 1, l);
     if (!d.with_loss) return 0;
     double loss = 0;
-    convolve(node, n_nodes, below.plain, table.loss, -1, true, out[0][0], n_threads);
-    for (Index p = 0; p < n_nodes; ++p) loss += above_weighted[p] * out[0][0][p];
-    if (both) {
-      convolve(node, n_nodes, below.weighted, table.loss, -1, true, out[0][0], n_threads);
-      for (Index p = 0; p < n_nodes; ++p) loss += above.plain[p] * out[0][0][p];
-    }
+    const std::vector<double> by_ones = convolve(below.ones, table.loss, Far::distance, n_threads),
+                              by_weights = convolve(below.weights, table.loss, Far::distance, n_threads);
+    for (Index p = 0; p < n_nodes; ++p) loss += above.weights[p] * by_ones[p];
+    for (size_t p = 0; p < by_weights.size(); ++p) loss += above.ones[p] * by_weights[p];
     return loss;
   }
 };
@@ -430,21 +344,20 @@ class Logistic {
 class Sweep {
  public:
   // step: the loss is the share of pairs in the wrong order, a tie one half, and has no derivatives.
-  explicit Sweep(bool step) : step_(step) {}
-
-  double solve(const Sample& d) {
-    keyed_.resize(static_cast<std::size_t>(d.n));
+  double solve(const Sample& d, bool step) {
+    step_ = step;
+    keyed_.resize(d.n);
     for (Index i = 0; i < d.n; ++i) keyed_[i] = {d.s[i], i};
     std::sort(keyed_.begin(), keyed_.end());
     centre_ = keyed_[d.n / 2].first;
     id_.resize(keyed_.size());
     above_.resize(keyed_.size());
     for (Index i = 0; i < d.n; ++i) id_[i] = keyed_[i].second;
-    return pairs_of(d, 0, static_cast<Index>(d.first.size()) - 1);
+    return pairs_of(d, 0, d.n_grades());
   }
 
  private:
-  bool step_;
+  bool step_ = false;
   double centre_ = 0;
   std::vector<std::pair<double, Index>> keyed_;
   std::vector<Index> id_, above_;  // rows by ascending score, within the grades at hand
@@ -526,92 +439,71 @@ class Sweep {
 
 // --- groups -----------------------------------------------------------------
 
-enum class Surrogate { kLogistic, kHinge, kStep };
-
-Surrogate surrogate_of(const std::string& name) {
-  if (name == "logistic") return Surrogate::kLogistic;
-  if (name == "hinge") return Surrogate::kHinge;
-  require(name == "step", "surrogate must be 'logistic', 'hinge' or 'step'");
-  return Surrogate::kStep;
+void require_groups(const In1<double>& scores, const In1<double>& target, const In1<Index>& order,
+                    const In1<Index>& indptr, const In1<double>& costs) {
+  const Index n_groups = require_lists(indptr, scores.shape(0));
+  require(target.shape(0) == scores.shape(0), "target must have one entry a score");
+  require_finite(target, "target");
+  require(costs.shape(0) == 0 || static_cast<Index>(costs.shape(0)) == n_groups,
+          "costs must have one entry a group, or none");
+  for (size_t g = 0; g < costs.shape(0); ++g)
+    require(costs(g) > 0 && std::isfinite(costs(g)), "costs must be positive and finite");
+  for (size_t i = 0; i < scores.shape(0); ++i)
+    require(std::fabs(scores(i)) <= kMaxScore, "scores must be finite and within 1e15");
+  require_permutation(order, scores.shape(0));
+  for (Index g = 0; g < n_groups; ++g)
+    for (Index i = indptr(g) + 1; i < indptr(g + 1); ++i)
+      require(target(order(i - 1)) <= target(order(i)), "order must sort each group by its target");
 }
+
+// What the groups are solved by: one method, and the sample it looks at.
+struct Solver {
+  Logistic logistic;
+  Sweep sweep;
+  Sample sample;
+};
 
 }  // namespace
 
-std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> scores, In1<double> target,
-                                                                 In1<Index> order, In1<Index> indptr,
-                                                                 In1<double> costs, const std::string& name,
-                                                                 bool difference, bool with_loss, int n_threads) {
-  const Surrogate surrogate = surrogate_of(name);
-  const auto n = static_cast<Index>(scores.shape(0));
-  const Index n_groups = require_lists(indptr, scores.shape(0));
-  require(target.shape(0) == scores.shape(0), "target must have one entry a score");
-  require(order.shape(0) == scores.shape(0), "order must have one entry a score");
-  require_finite(target, "target");
-  const bool own_cost = costs.shape(0) == 0;
-  require(own_cost || static_cast<Index>(costs.shape(0)) == n_groups, "costs must have one entry a group, or none");
-  for (Index g = 0; g < n_groups && !own_cost; ++g)
-    require(costs(g) > 0 && std::isfinite(costs(g)), "costs must be positive and finite");
-  for (Index i = 0; i < n; ++i) require(std::fabs(scores(i)) <= kMaxScore, "scores must be finite and within 1e15");
-  std::vector<double> s(static_cast<std::size_t>(n)), y(s.size());
-  std::vector<char> seen(s.size(), 0);
-  for (Index i = 0; i < n; ++i) {
-    require(order(i) >= 0 && order(i) < n && !seen[order(i)], "order must be a permutation");
-    seen[order(i)] = 1;
+Derivatives auc_gradients(In1<double> scores, In1<double> target, In1<Index> order, In1<Index> indptr,
+                          In1<double> costs, const std::string& surrogate, bool difference, bool with_loss,
+                          int n_threads) {
+  const bool is_logistic = surrogate == "logistic", is_step = surrogate == "step";
+  require(is_logistic || is_step || surrogate == "hinge", "surrogate must be 'logistic', 'hinge' or 'step'");
+  require_groups(scores, target, order, indptr, costs);
+  const size_t n = scores.shape(0), n_derivatives = is_step ? 0 : n;
+  std::vector<double> s(n), y(n), grad(n_derivatives, 0.0), hess(n_derivatives, 0.0);
+  for (size_t i = 0; i < n; ++i) {
     s[i] = scores(order(i));
     y[i] = target(order(i));
   }
-  for (Index g = 0; g < n_groups; ++g)
-    for (Index i = indptr(g) + 1; i < indptr(g + 1); ++i)
-      require(y[i - 1] <= y[i], "order must sort each group by its target");
-
-  std::vector<double> grad(surrogate == Surrogate::kStep ? 0 : s.size(), 0.0), hess(grad.size(), 0.0);
-  double loss = 0;
-  std::vector<double> losses(static_cast<std::size_t>(n_groups), 0.0);
-  std::vector<char> counts(losses.size(), 0);
-  const int inner = n_groups == 1 ? n_threads : 1;
-  parallel_for(n_groups, n_groups == 1 ? 1 : n_threads, 64, [&](Index begin, Index end, int) {
-    Logistic logistic;
-    Sweep sweep(surrogate == Surrogate::kStep);
-    Sample d{};
-    for (Index g = begin; g < end; ++g) {
-      const Index lo = indptr(g), size = indptr(g + 1) - lo;
-      if (size < 2 || y[lo] == y[lo + size - 1]) continue;
-      d.s = s.data() + lo;
-      d.y = y.data() + lo;
-      d.n = size;
-      d.difference = difference;
-      d.with_loss = with_loss;
-      d.grad = grad.empty() ? nullptr : grad.data() + lo;
-      d.hess = hess.empty() ? nullptr : hess.data() + lo;
-      d.find_grades();
-      const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : sweep.solve(d);
-      const double cost = own_cost ? d.total_cost() : costs(g);
-      counts[g] = 1;
-      losses[g] = total / cost;
-      if (d.grad != nullptr)
-        for (Index i = 0; i < size; ++i) {
-          d.grad[i] /= cost;
-          d.hess[i] /= cost;
-        }
+  const bool one_group = indptr.shape(0) == 2;
+  std::vector<char> counts(indptr.shape(0) - 1, 0);
+  double loss = sum_over_lists<Solver>(indptr, one_group ? 1 : n_threads, [&](Solver& by, Index g, Index lo, Index size) {
+    if (size < 2 || y[lo] == y[lo + size - 1]) return 0.0;
+    Sample& d = by.sample;
+    d = {s.data() + lo,    y.data() + lo,    size, difference, with_loss, is_step ? nullptr : grad.data() + lo,
+         is_step ? nullptr : hess.data() + lo, std::move(d.first)};
+    d.find_grades();
+    const double total = is_logistic ? by.logistic.solve(d, one_group ? n_threads : 1) : by.sweep.solve(d, is_step);
+    const double cost = costs.shape(0) == 0 ? d.total_cost() : costs(g);
+    counts[g] = 1;
+    for (Index i = 0; i < size && !is_step; ++i) {
+      d.grad[i] /= cost;
+      d.hess[i] /= cost;
     }
+    return total / cost;
   });
-  double n_counted = 0;
-  for (Index g = 0; g < n_groups; ++g) {
-    n_counted += counts[g];
-    loss += losses[g];
-  }
+  double n_counted = static_cast<double>(std::count(counts.begin(), counts.end(), 1));
   require(n_counted > 0, "target must differ between two rows of a group");
-  if (!own_cost) n_counted = 1;
-  loss /= n_counted;
-  for (Index i = 0; i < static_cast<Index>(grad.size()); ++i) {  // back to the caller's order
+  if (costs.shape(0) > 0) n_counted = 1;
+  s.resize(n_derivatives);
+  y.resize(n_derivatives);
+  for (size_t i = 0; i < n_derivatives; ++i) {  // back to the caller's order
     s[order(i)] = grad[i] / n_counted;
     y[order(i)] = hess[i] / n_counted;
   }
-  if (surrogate == Surrogate::kStep) {
-    s.clear();
-    y.clear();
-  }
-  return {loss, to_array(std::move(s)), to_array(std::move(y))};
+  return {loss / n_counted, to_array(std::move(s)), to_array(std::move(y))};
 }
 
 }  // namespace metarank

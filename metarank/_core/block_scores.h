@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "inverted_index.h"
+#include "sparse_rows.h"
 #include "weight_blocks.h"
 
 namespace metarank {
@@ -26,27 +26,27 @@ enum class Link : int {
 constexpr int kLinks = 6;
 
 // In place; n is a multiple of 8. Never NaN, never negative.
-void edge_costs(Link link, float* margins, std::int64_t n);
+void edge_costs(Link link, float* margins, int64_t n);
 
 // exp(-cost) in place, any n. Costs above kLargestCost count as that.
 constexpr float kLargestCost = 80.0f;
-void probabilities(float* costs, std::int64_t n);
+void probabilities(float* costs, int64_t n);
 
 // Scratch of one worker.
 class BlockScores {
  public:
-  explicit BlockScores(std::int64_t n_features) : n_features_(n_features) {}
+  explicit BlockScores(int64_t n_features) : n_features_(n_features) {}
 
   // n_values: the stored values of all queries to come before `close`.
-  void open(const WeightBlock& block, std::int64_t n_values);
+  void open(const WeightBlock& block, int64_t n_values);
   void close();
 
   // Asks for the memory that a query's features need in a block soon to be opened.
   static void expect(const WeightBlock& block, const SparseRow& x);
 
   // Margins of m queries, a row of `stride()` floats each; what stands beyond the block's slots is 0.
-  std::int64_t stride() const { return stride_; }
-  void margins(const SparseRow* const* queries, std::int64_t m, float* out);
+  int64_t stride() const { return stride_; }
+  void margins(const SparseRow* const* queries, int64_t m, float* out);
 
  private:
   enum class Layout { buckets, rows, dense };
@@ -59,12 +59,12 @@ class BlockScores {
   void find_rows(const SparseRow& x);  // to found_
   void fill_dense();
 
-  std::int64_t n_features_;
+  int64_t n_features_;
   WeightBlock block_{};
   Layout layout_ = Layout::buckets;
-  std::int64_t stride_ = 0;
-  std::vector<std::uint32_t> row_of_;   // by feature: its position in rows_, 0 for none
-  std::vector<std::int32_t> features_;  // of the rows
+  int64_t stride_ = 0;
+  std::vector<uint32_t> row_of_;   // by feature: its position in rows_, 0 for none
+  std::vector<int32_t> features_;  // of the rows
   std::vector<WeightRow> rows_;         // the first is empty
   std::vector<float> dense_;            // panels of 32 slots (the last narrower), each (rows, width)
   std::vector<Found> found_;

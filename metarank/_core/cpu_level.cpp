@@ -21,9 +21,9 @@ CpuLevel highest_level() {
   unsigned a, b, c, d;
   constexpr unsigned kSavesState = 1u << 27, kAvx = 1u << 28, kAvx2 = 1u << 5, kAvx512f = 1u << 16;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & kSavesState) || !(c & kAvx)) return CpuLevel::baseline;
-  std::uint32_t saved, high;  // the registers that the operating system saves
+  uint32_t saved, high;  // the registers that the operating system saves
   __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
-  constexpr std::uint32_t kYmm = 0x06, kZmm = 0xe6;
+  constexpr uint32_t kYmm = 0x06, kZmm = 0xe6;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (saved & kYmm) != kYmm || !(b & kAvx2)) return CpuLevel::baseline;
   return (saved & kZmm) == kZmm && (b & kAvx512f) ? CpuLevel::avx512 : CpuLevel::avx2;
 #else
@@ -42,7 +42,7 @@ void choose_cpu_level(const char* name) {
   detail::cpu_level = static_cast<int>(possible.size()) - 1;
   if (name == nullptr || *name == '\0') return;
   std::string rule;
-  for (std::size_t i = 0; i < possible.size(); ++i) {
+  for (size_t i = 0; i < possible.size(); ++i) {
     if (possible[i] == name) {
       detail::cpu_level = static_cast<int>(i);
       return;

@@ -11,6 +11,7 @@
 
 #define METARANK_INLINE inline __attribute__((always_inline))
 #define METARANK_KERNEL METARANK_INLINE
+#define METARANK_LAMBDA_INLINE __attribute__((always_inline))
 
 #if defined(__x86_64__)
 #define METARANK_LEVELS 3

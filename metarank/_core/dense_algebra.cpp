@@ -1,4 +1,4 @@
-#include "dense_algebra.h"
+#include "rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,98 +14,98 @@ namespace {
 
 constexpr int kSums = 8;
 // Rows of the result to a task of a thread.
-constexpr std::int64_t kBlock = 16;
+constexpr int64_t kBlock = 16;
 
-METARANK_INLINE double sum_of_products(const double* a, const double* b, std::int64_t d) {
+METARANK_INLINE double sum_of_products(const double* a, const double* b, int64_t d) {
   double s[kSums] = {0};
-  std::int64_t j = 0;
+  int64_t j = 0;
   for (; j + kSums <= d; j += kSums)
     for (int i = 0; i < kSums; ++i) s[i] += a[j + i] * b[j + i];
   for (int i = 0; j < d; ++j, ++i) s[i] += a[j] * b[j];
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-METARANK_KERNEL double dot_lanes(const double* a, const double* b, std::int64_t d) { return sum_of_products(a, b, d); }
+METARANK_KERNEL double dot_lanes(const double* a, const double* b, int64_t d) { return sum_of_products(a, b, d); }
 
-METARANK_KERNEL void times_rows(const double* A, std::int64_t n, std::int64_t d, const double* x, double* out) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = sum_of_products(A + i * d, x, d);
+METARANK_KERNEL void times_rows(const double* A, int64_t n, int64_t d, const double* x, double* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = sum_of_products(A + i * d, x, d);
 }
 
 // out += factor * row
-METARANK_INLINE void add_row(double* out, double factor, const double* row, std::int64_t d) {
-  for (std::int64_t j = 0; j < d; ++j) out[j] += factor * row[j];
+METARANK_INLINE void add_row(double* out, double factor, const double* row, int64_t d) {
+  for (int64_t j = 0; j < d; ++j) out[j] += factor * row[j];
 }
 
-METARANK_KERNEL void add_scaled(double* out, double factor, const double* row, std::int64_t d) {
+METARANK_KERNEL void add_scaled(double* out, double factor, const double* row, int64_t d) {
   add_row(out, factor, row, d);
 }
 
-METARANK_KERNEL void add_rows(const double* A, std::int64_t n, std::int64_t d, const double* v, double* out) {
-  for (std::int64_t i = 0; i < n; ++i) add_row(out, v[i], A + i * d, d);
+METARANK_KERNEL void add_rows(const double* A, int64_t n, int64_t d, const double* v, double* out) {
+  for (int64_t i = 0; i < n; ++i) add_row(out, v[i], A + i * d, d);
 }
 
 // Rows [begin, end) of the upper triangle. Four rows of A at once: a sum is loaded and stored a quarter as often.
-METARANK_KERNEL void gram_rows(const double* A, const double* weight, std::int64_t n, std::int64_t d,
-                               std::int64_t begin, std::int64_t end, double* out) {
-  std::int64_t i = 0;
+METARANK_KERNEL void gram_rows(const double* A, const double* weight, int64_t n, int64_t d,
+                               int64_t begin, int64_t end, double* out) {
+  int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const double *a0 = A + i * d, *a1 = a0 + d, *a2 = a1 + d, *a3 = a2 + d;
-    for (std::int64_t j = begin; j < end; ++j) {
+    for (int64_t j = begin; j < end; ++j) {
       const double f0 = weight[i] * a0[j], f1 = weight[i + 1] * a1[j], f2 = weight[i + 2] * a2[j],
                    f3 = weight[i + 3] * a3[j];
       double* sums = out + j * d;
-      for (std::int64_t k = j; k < d; ++k) sums[k] += (f0 * a0[k] + f1 * a1[k]) + (f2 * a2[k] + f3 * a3[k]);
+      for (int64_t k = j; k < d; ++k) sums[k] += (f0 * a0[k] + f1 * a1[k]) + (f2 * a2[k] + f3 * a3[k]);
     }
   }
   for (; i < n; ++i) {
     const double* a = A + i * d;
-    for (std::int64_t j = begin; j < end; ++j) {
+    for (int64_t j = begin; j < end; ++j) {
       const double f = weight[i] * a[j];
       double* sums = out + j * d;
-      for (std::int64_t k = j; k < d; ++k) sums[k] += f * a[k];
+      for (int64_t k = j; k < d; ++k) sums[k] += f * a[k];
     }
   }
 }
 
 // A row of R takes its share out of all rows below it.
-METARANK_KERNEL bool factor_in_place(double* R, std::int64_t d) {
-  for (std::int64_t j = 0; j < d; ++j) {
+METARANK_KERNEL bool factor_in_place(double* R, int64_t d) {
+  for (int64_t j = 0; j < d; ++j) {
     double* row = R + j * d;
     if (!(row[j] > 0) || std::isinf(row[j])) return false;
     const double root = std::sqrt(row[j]);
-    for (std::int64_t k = j; k < d; ++k) row[k] /= root;
-    for (std::int64_t i = j + 1; i < d; ++i) {
+    for (int64_t k = j; k < d; ++k) row[k] /= root;
+    for (int64_t i = j + 1; i < d; ++i) {
       const double f = row[i];
       double* below = R + i * d;
-      for (std::int64_t k = i; k < d; ++k) below[k] -= f * row[k];
+      for (int64_t k = i; k < d; ++k) below[k] -= f * row[k];
     }
   }
   return true;
 }
 
-std::int64_t square(const In2<double>& M) {
+int64_t square(const In2<double>& M) {
   require(M.shape(0) == M.shape(1), "a matrix must be square");
-  return static_cast<std::int64_t>(M.shape(0));
+  return static_cast<int64_t>(M.shape(0));
 }
 
 }  // namespace
 
 Array2<double> weighted_gram(const In2<double>& A, const In1<double>& weight, int n_threads) {
-  const auto n = static_cast<std::int64_t>(A.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
+  const auto n = static_cast<int64_t>(A.shape(0)), d = static_cast<int64_t>(A.shape(1));
   require(weight.size() == A.shape(0), "weight must have one entry a row of A");
-  std::vector<double> out(static_cast<std::size_t>(d * d), 0.0);
-  parallel_for(d, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+  std::vector<double> out(static_cast<size_t>(d * d), 0.0);
+  parallel_for(d, n_threads, kBlock, [&](int64_t begin, int64_t end, int) {
     by_level<gram_rows>(A.data(), weight.data(), n, d, begin, end, out.data());
   });
-  for (std::int64_t j = 0; j < d; ++j)
-    for (std::int64_t k = 0; k < j; ++k) out[static_cast<std::size_t>(j * d + k)] = out[static_cast<std::size_t>(k * d + j)];
-  return to_array(std::move(out), static_cast<std::size_t>(d), static_cast<std::size_t>(d));
+  for (int64_t j = 0; j < d; ++j)
+    for (int64_t k = 0; k < j; ++k) out[j * d + k] = out[k * d + j];
+  return to_array(std::move(out), static_cast<size_t>(d), static_cast<size_t>(d));
 }
 
 Array1<double> times(const In2<double>& A, const In1<double>& x) {
   require(x.size() == A.shape(1), "x must have one entry a column of A");
   std::vector<double> out(A.shape(0));
-  by_level<times_rows>(A.data(), static_cast<std::int64_t>(A.shape(0)), static_cast<std::int64_t>(A.shape(1)), x.data(),
+  by_level<times_rows>(A.data(), static_cast<int64_t>(A.shape(0)), static_cast<int64_t>(A.shape(1)), x.data(),
                        out.data());
   return to_array(std::move(out));
 }
@@ -113,39 +113,39 @@ Array1<double> times(const In2<double>& A, const In1<double>& x) {
 Array1<double> transposed_times(const In2<double>& A, const In1<double>& v) {
   require(v.size() == A.shape(0), "v must have one entry a row of A");
   std::vector<double> out(A.shape(1), 0.0);
-  by_level<add_rows>(A.data(), static_cast<std::int64_t>(A.shape(0)), static_cast<std::int64_t>(A.shape(1)), v.data(),
+  by_level<add_rows>(A.data(), static_cast<int64_t>(A.shape(0)), static_cast<int64_t>(A.shape(1)), v.data(),
                      out.data());
   return to_array(std::move(out));
 }
 
 double inner_product(const In1<double>& a, const In1<double>& b) {
   require(a.size() == b.size(), "vectors must be of one length");
-  return by_level<dot_lanes>(a.data(), b.data(), static_cast<std::int64_t>(a.size()));
+  return by_level<dot_lanes>(a.data(), b.data(), static_cast<int64_t>(a.size()));
 }
 
 Array2<double> upper_factor(const In2<double>& M) {
-  const std::int64_t d = square(M);
+  const int64_t d = square(M);
   std::vector<double> out(M.data(), M.data() + M.size());
   require(by_level<factor_in_place>(out.data(), d), "a matrix must be positive definite");
-  for (std::int64_t j = 0; j < d; ++j) std::fill_n(out.begin() + j * d, j, 0.0);
+  for (int64_t j = 0; j < d; ++j) std::fill_n(out.begin() + j * d, j, 0.0);
   return to_array(std::move(out), M.shape(0), M.shape(1));
 }
 
 Array1<double> solve_upper(const In2<double>& R, const In1<double>& b, bool transposed) {
-  const std::int64_t d = square(R);
+  const int64_t d = square(R);
   require(b.size() == R.shape(0), "b must have one entry a row of R");
   std::vector<double> x(b.data(), b.data() + b.size());
   if (transposed) {
-    for (std::int64_t j = 0; j < d; ++j) {
+    for (int64_t j = 0; j < d; ++j) {
       const double* row = R.data() + j * d;
-      x[static_cast<std::size_t>(j)] /= row[j];
-      by_level<add_scaled>(x.data() + j + 1, -x[static_cast<std::size_t>(j)], row + j + 1, d - j - 1);
+      x[j] /= row[j];
+      by_level<add_scaled>(x.data() + j + 1, -x[j], row + j + 1, d - j - 1);
     }
   } else {
-    for (std::int64_t j = d - 1; j >= 0; --j) {
+    for (int64_t j = d - 1; j >= 0; --j) {
       const double* row = R.data() + j * d;
-      x[static_cast<std::size_t>(j)] -= by_level<dot_lanes>(row + j + 1, x.data() + j + 1, d - j - 1);
-      x[static_cast<std::size_t>(j)] /= row[j];
+      x[j] -= by_level<dot_lanes>(row + j + 1, x.data() + j + 1, d - j - 1);
+      x[j] /= row[j];
     }
   }
   return to_array(std::move(x));

@@ -24,16 +24,16 @@ struct Parts {
 };
 
 inline Parts parts_of(double x) {
-  std::int64_t k = 0;
+  int64_t k = 0;
   if (x < std::numeric_limits<double>::min()) {
     x *= 0x1p54;
     k = -54;
   }
-  const auto bits = std::bit_cast<std::uint64_t>(x);
-  constexpr std::uint64_t kRoot = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
-  const std::uint64_t above = bits - kRoot;            // its exponent is how often x exceeds it by 2, modulo 2^64
-  const std::int64_t shift = static_cast<std::int64_t>(above) >> 52;
-  const std::uint64_t mantissa = bits - (static_cast<std::uint64_t>(shift) << 52);
+  const auto bits = std::bit_cast<uint64_t>(x);
+  constexpr uint64_t kRoot = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
+  const uint64_t above = bits - kRoot;            // its exponent is how often x exceeds it by 2, modulo 2^64
+  const int64_t shift = static_cast<int64_t>(above) >> 52;
+  const uint64_t mantissa = bits - (static_cast<uint64_t>(shift) << 52);
   return {std::bit_cast<double>(mantissa) - 1.0, static_cast<double>(k + shift)};
 }
 
@@ -82,9 +82,9 @@ inline double exp_of(double high, double low) {
 inline double exp_of(double high, double low, double k) {
   const double y = exp_of(high, low);
   // Twice, as one power of two may be out of range; only a product below the normal numbers is rounded.
-  const auto first = static_cast<std::int64_t>(k) / 2, second = static_cast<std::int64_t>(k) - first;
-  return y * std::bit_cast<double>(static_cast<std::uint64_t>(first + 1023) << 52) *
-         std::bit_cast<double>(static_cast<std::uint64_t>(second + 1023) << 52);
+  const auto first = static_cast<int64_t>(k) / 2, second = static_cast<int64_t>(k) - first;
+  return y * std::bit_cast<double>(static_cast<uint64_t>(first + 1023) << 52) *
+         std::bit_cast<double>(static_cast<uint64_t>(second + 1023) << 52);
 }
 
 // Adding it to a number of moderate size rounds that to an integer.
@@ -101,7 +101,7 @@ inline double exp(double x) {
 // branch, so that loops of it are done several at a time.
 inline double exp_down(double x) {
   const double y = -(x < 700.0 ? x : 700.0), t = y * kLog2E + kShift, k = t - kShift;
-  const double power = std::bit_cast<double>((std::bit_cast<std::uint64_t>(t) + 1023) << 52);
+  const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(t) + 1023) << 52);
   return exp_of(y - k * kLog2High, k * kLog2Low) * power;
 }
 
@@ -124,7 +124,7 @@ inline double log2(double x) {
   constexpr double kHigh = 0x1.71547652p+0, kLow = 0x1.705fc2eefa2p-33;
   const auto [f, k] = parts_of(x);
   const double half_square = 0.5 * f * f;
-  const double high = std::bit_cast<double>(std::bit_cast<std::uint64_t>(f - half_square) & ~0xffffffffULL);
+  const double high = std::bit_cast<double>(std::bit_cast<uint64_t>(f - half_square) & ~0xffffffffULL);
   const double low = ((f - high) - half_square) + above_square(f, half_square);
   const double large = high * kHigh, sum = k + large;
   return (((k - sum) + large) + ((low + high) * kLow + low * kHigh)) + sum;

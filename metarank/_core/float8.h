@@ -12,7 +12,7 @@
 namespace metarank {
 
 typedef float Float8 __attribute__((vector_size(32)));
-typedef std::int32_t Int8 __attribute__((vector_size(32)));
+typedef int32_t Int8 __attribute__((vector_size(32)));
 
 METARANK_INLINE Float8 load_float8(const float* p) {
   Float8 v;
@@ -21,7 +21,7 @@ METARANK_INLINE Float8 load_float8(const float* p) {
 }
 METARANK_INLINE void store_float8(float* p, Float8 v) { std::memcpy(p, &v, sizeof v); }
 // By way of the bits: written as a list of eight, GCC 12 inserts them one by one.
-METARANK_INLINE Float8 float8(float x) { return (Float8)(Int8{} | std::bit_cast<std::int32_t>(x)); }
+METARANK_INLINE Float8 float8(float x) { return (Float8)(Int8{} | std::bit_cast<int32_t>(x)); }
 // The second where either is NaN.
 METARANK_INLINE Float8 smaller(Float8 a, Float8 b) { return a < b ? a : b; }
 METARANK_INLINE Float8 larger(Float8 a, Float8 b) { return a > b ? a : b; }

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <string>
 
-#include "pairs.h"
+#include "sparse_rows.h"
 #include "parallel.h"
 
 namespace metarank {
 
-Forest::Forest(const In1<std::int32_t>& feature, const In1<double>& threshold, const In2<std::int32_t>& children,
-               const In1<std::int32_t>& root, const In1<std::int64_t>& leaf_indptr,
-               const In1<std::int32_t>& leaf_label, const In1<float>& leaf_share, std::int64_t n_features,
-               std::int64_t n_labels)
+Forest::Forest(const In1<int32_t>& feature, const In1<double>& threshold, const In2<int32_t>& children,
+               const In1<int32_t>& root, const In1<int64_t>& leaf_indptr, const In1<int32_t>& leaf_label,
+               const In1<float>& leaf_share, int64_t n_features, int64_t n_labels)
     : root_(root.data(), root.data() + root.shape(0)),
       leaf_indptr_(leaf_indptr.data(), leaf_indptr.data() + leaf_indptr.shape(0)),
       leaf_label_(leaf_label.data(), leaf_label.data() + leaf_label.shape(0)),
@@ -20,45 +19,44 @@ Forest::Forest(const In1<std::int32_t>& feature, const In1<double>& threshold, c
       n_labels_(n_labels) {
   require(leaf_share_.size() == leaf_label_.size() && !leaf_indptr_.empty(), "leaves must be a CSR matrix");
   require(!root_.empty(), "a forest must have a tree");
-  const auto n_leaves = static_cast<std::int64_t>(leaf_indptr_.size()) - 1;
+  const auto n_leaves = static_cast<int64_t>(leaf_indptr_.size()) - 1;
   require_pairs(leaf_indptr, leaf_label, n_leaves, n_labels);
   nodes_ = checked_nodes(feature, threshold, children, nullptr, root, n_features, n_leaves);
 }
 
-Array1<float> Forest::score(const In2<float>& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+Array1<float> Forest::score(const In2<float>& X, const In1<int64_t>& indptr, const In1<int32_t>& labels,
                             int n_threads) const {
-  const auto n = static_cast<std::int64_t>(X.shape(0));
-  require(static_cast<std::int64_t>(X.shape(1)) == n_features_,
+  const auto n = static_cast<int64_t>(X.shape(0));
+  require(static_cast<int64_t>(X.shape(1)) == n_features_,
           "X must have " + std::to_string(n_features_) + " columns, got " + std::to_string(X.shape(1)));
   require_pairs(indptr, labels, n, n_labels_);
   std::vector<float> out(labels.shape(0));
-  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-    std::vector<double> sum(static_cast<std::size_t>((end - begin) * n_labels_), 0.0);
+  parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int) {
+    std::vector<double> sum(static_cast<size_t>((end - begin) * n_labels_), 0.0);
     add_trees(X.data() + begin * n_features_, end - begin, sum.data());
     const auto n_trees = static_cast<double>(root_.size());
-    for (std::int64_t i = begin; i < end; ++i)
-      for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
-        out[static_cast<std::size_t>(p)] =
-            static_cast<float>(sum[static_cast<std::size_t>((i - begin) * n_labels_ + labels.data()[p])] / n_trees);
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
+        out[p] = static_cast<float>(sum[(i - begin) * n_labels_ + labels.data()[p]] / n_trees);
   });
   return to_array(std::move(out));
 }
 
 // Trees outermost: they are read once a block of rows and stay in cache.
-void Forest::add_trees(const float* X, std::int64_t rows, double* sum) const {
-  std::int32_t leaf[kWalkers];
-  for (std::size_t first = 0; first < root_.size(); first += kWalkers) {
-    const std::size_t trees = std::min(kWalkers, root_.size() - first);
-    for (std::int64_t i = 0; i < rows; ++i) {
+void Forest::add_trees(const float* X, int64_t rows, double* sum) const {
+  int32_t leaf[kWalkers];
+  for (size_t first = 0; first < root_.size(); first += kWalkers) {
+    const size_t trees = std::min(kWalkers, root_.size() - first);
+    for (int64_t i = 0; i < rows; ++i) {
       leaves_of<false>(nodes_.data(), root_.data() + first, trees, X + i * n_features_, leaf);
-      for (std::size_t t = 0; t < trees; ++t) add_leaf(static_cast<std::size_t>(leaf[t]), sum + i * n_labels_);
+      for (size_t t = 0; t < trees; ++t) add_leaf(static_cast<size_t>(leaf[t]), sum + i * n_labels_);
     }
   }
 }
 
-void Forest::add_leaf(std::size_t leaf, double* sum) const {
-  const auto last = static_cast<std::size_t>(leaf_indptr_[leaf + 1]);
-  for (auto p = static_cast<std::size_t>(leaf_indptr_[leaf]); p < last; ++p)
+void Forest::add_leaf(size_t leaf, double* sum) const {
+  const auto last = static_cast<size_t>(leaf_indptr_[leaf + 1]);
+  for (auto p = static_cast<size_t>(leaf_indptr_[leaf]); p < last; ++p)
     sum[leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
 }
 

@@ -13,24 +13,23 @@ namespace metarank {
 
 class Forest {
  public:
-  Forest(const In1<std::int32_t>& feature, const In1<double>& threshold, const In2<std::int32_t>& children,
-         const In1<std::int32_t>& root, const In1<std::int64_t>& leaf_indptr, const In1<std::int32_t>& leaf_label,
-         const In1<float>& leaf_share, std::int64_t n_features, std::int64_t n_labels);
+  Forest(const In1<int32_t>& feature, const In1<double>& threshold, const In2<int32_t>& children,
+         const In1<int32_t>& root, const In1<int64_t>& leaf_indptr, const In1<int32_t>& leaf_label,
+         const In1<float>& leaf_share, int64_t n_features, int64_t n_labels);
 
   // Of the pairs (row, label) of a CSR pattern.
-  Array1<float> score(const In2<float>& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
-                      int n_threads) const;
+  Array1<float> score(const In2<float>& X, const In1<int64_t>& indptr, const In1<int32_t>& labels, int n_threads) const;
 
  private:
-  void add_trees(const float* X, std::int64_t rows, double* sum) const;
-  void add_leaf(std::size_t leaf, double* sum) const;
+  void add_trees(const float* X, int64_t rows, double* sum) const;
+  void add_leaf(size_t leaf, double* sum) const;
 
   std::vector<TreeNode> nodes_;
-  std::vector<std::int32_t> root_;
-  std::vector<std::int64_t> leaf_indptr_;
-  std::vector<std::int32_t> leaf_label_;
+  std::vector<int32_t> root_;
+  std::vector<int64_t> leaf_indptr_;
+  std::vector<int32_t> leaf_label_;
   std::vector<float> leaf_share_;
-  std::int64_t n_features_, n_labels_;
+  int64_t n_features_, n_labels_;
 };
 
 }  // namespace metarank

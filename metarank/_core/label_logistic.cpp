@@ -1,4 +1,4 @@
-#include "label_logistic.h"
+#include "candidate_lists.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,33 +17,31 @@ constexpr int kMostSteps = 25;
 constexpr double kTolerance = 1e-7;  // of the loss: what a last step gains
 constexpr double kLeastLength = 1e-6;
 constexpr double kLeastCurvature = 1e-9;
-constexpr std::int64_t kBlock = 128;  // pairs whose losses are found before their terms are added
+constexpr int64_t kBlock = 128;  // pairs whose losses are found before their terms are added
 
-#define METARANK_ALWAYS METARANK_INLINE
-
-void require_label_model(const In2<double>& X, const In1<std::int32_t>& index, const In1<double>& shared,
+void require_label_model(const In2<double>& X, const In1<int32_t>& index, const In1<double>& shared,
                          const In2<double>& by_label) {
   require(shared.shape(0) == X.shape(1), "shared must have one entry a column of X");
   require(by_label.shape(1) <= X.shape(1), "by_label must not have more columns than X");
   require(index.shape(0) == X.shape(0), "index must have one entry a row of X");
-  const auto k = static_cast<std::int64_t>(by_label.shape(0));
-  for (std::size_t i = 0; i < index.shape(0); ++i)
+  const auto k = static_cast<int64_t>(by_label.shape(0));
+  for (size_t i = 0; i < index.shape(0); ++i)
     require(index(i) >= 0 && index(i) < k, "index must lie in [0, rows of by_label)");
 }
 
-METARANK_ALWAYS double label_score(const double* x, const double* shared, std::int64_t p, const double* label,
-                                   std::int64_t q) {
+METARANK_INLINE double label_score(const double* x, const double* shared, int64_t p, const double* label,
+                                   int64_t q) {
   double s = 0;
-  for (std::int64_t j = 0; j < q; ++j) s += x[j] * (shared[j] + label[j]);
-  for (std::int64_t j = q; j < p; ++j) s += x[j] * shared[j];
+  for (int64_t j = 0; j < q; ++j) s += x[j] * (shared[j] + label[j]);
+  for (int64_t j = q; j < p; ++j) s += x[j] * shared[j];
   return s;
 }
 
 struct Pairs {
   const double* X;
-  const std::int32_t* index;
+  const int32_t* index;
   const double *target, *weight;
-  std::int64_t m, p, q, k;
+  int64_t m, p, q, k;
 };
 
 // The loss at some coefficients, its gradient, and the blocks of its Hessian that are not zero: of the first, which is
@@ -55,20 +53,20 @@ struct Terms {
 
 // Of the pairs alone, without the penalties. P and Q are p and q where they are known to the compiler, else -1.
 template <int P, int Q>
-METARANK_ALWAYS void add_pairs(const Pairs& pairs, const double* shared, const double* by_label, Terms& out) {
-  const std::int64_t p = P >= 0 ? P : pairs.p, q = Q >= 0 ? Q : pairs.q;
+METARANK_INLINE void add_pairs(const Pairs& pairs, const double* shared, const double* by_label, Terms& out) {
+  const int64_t p = P >= 0 ? P : pairs.p, q = Q >= 0 ? Q : pairs.q;
   double own[P > 0 ? P * (P + 1) : 1] = {};  // the compiler sees that nothing else writes there
   double *gradient = P > 0 ? own : out.gradient.data(), *hessian = P > 0 ? own + p : out.hessian.data();
   double z[kBlock], e[kBlock], d[kBlock], w[kBlock];
   double loss = 0;
-  for (std::int64_t first = 0; first < pairs.m; first += kBlock) {
-    const std::int64_t size = std::min(kBlock, pairs.m - first);
+  for (int64_t first = 0; first < pairs.m; first += kBlock) {
+    const int64_t size = std::min(kBlock, pairs.m - first);
     const double *target = pairs.target + first, *weight = pairs.weight + first;
-    for (std::int64_t r = 0; r < size; ++r)
+    for (int64_t r = 0; r < size; ++r)
       z[r] = label_score(pairs.X + (first + r) * p, shared, p, by_label + pairs.index[first + r] * q, q);
-    for (std::int64_t r = 0; r < size; ++r) e[r] = elementary::exp_down(std::fabs(z[r]));
+    for (int64_t r = 0; r < size; ++r) e[r] = elementary::exp_down(std::fabs(z[r]));
     double odds = 1.0;  // their product takes one logarithm
-    for (std::int64_t r = 0; r < size; ++r) {
+    for (int64_t r = 0; r < size; ++r) {
       loss += weight[r] * ((z[r] > 0.0 ? z[r] : 0.0) - target[r] * z[r]);
       if (weight[r] == 1.0)
         odds *= 1.0 + e[r];
@@ -76,24 +74,24 @@ METARANK_ALWAYS void add_pairs(const Pairs& pairs, const double* shared, const d
         loss += weight[r] * elementary::log1p(e[r]);
     }
     loss += elementary::log(odds);
-    for (std::int64_t r = 0; r < size; ++r) {
+    for (int64_t r = 0; r < size; ++r) {
       const double probability = (z[r] >= 0 ? 1.0 : e[r]) / (1.0 + e[r]), spread = probability * (1.0 - probability);
       d[r] = weight[r] * (probability - target[r]);
       w[r] = weight[r] * (spread > kLeastCurvature ? spread : kLeastCurvature);
     }
-    for (std::int64_t r = 0; r < size; ++r) {
+    for (int64_t r = 0; r < size; ++r) {
       if (w[r] == 0) continue;
       const double* x = pairs.X + (first + r) * p;
-      const std::int64_t l = pairs.index[first + r];
+      const int64_t l = pairs.index[first + r];
       double *label_gradient = out.label_gradient.data() + l * q, *label_hessian = out.label_hessian.data() + l * q * p;
-      for (std::int64_t a = 0; a < p; ++a) {
+      for (int64_t a = 0; a < p; ++a) {
         const double dx = d[r] * x[a], wx = w[r] * x[a];
         gradient[a] += dx;
-        for (std::int64_t b = 0; b + 1 < p; ++b) hessian[a * p + b] += wx * x[b];
+        for (int64_t b = 0; b + 1 < p; ++b) hessian[a * p + b] += wx * x[b];
         if (a + 1 == p) hessian[p * p - 1] += wx * x[a];
         if (a >= q) continue;
         label_gradient[a] += dx;
-        for (std::int64_t b = 0; b < p; ++b) label_hessian[a * p + b] += wx * x[b];
+        for (int64_t b = 0; b < p; ++b) label_hessian[a * p + b] += wx * x[b];
       }
     }
   }
@@ -116,11 +114,11 @@ METARANK_KERNEL void add_all_pairs(const Pairs& pairs, const double* shared, con
 }
 
 // Cholesky's factor of a symmetric A (n, n), from its lower triangle and in its place.
-METARANK_ALWAYS void factorise(double* A, std::int64_t n) {
-  for (std::int64_t a = 0; a < n; ++a) {
-    for (std::int64_t b = 0; b <= a; ++b) {
+METARANK_INLINE void factorise(double* A, int64_t n) {
+  for (int64_t a = 0; a < n; ++a) {
+    for (int64_t b = 0; b <= a; ++b) {
       double s = A[a * n + b];
-      for (std::int64_t c = 0; c < b; ++c) s -= A[a * n + c] * A[b * n + c];
+      for (int64_t c = 0; c < b; ++c) s -= A[a * n + c] * A[b * n + c];
       if (a == b)
         A[a * n + a] = std::sqrt(std::max(s, 1e-300));
       else
@@ -130,43 +128,43 @@ METARANK_ALWAYS void factorise(double* A, std::int64_t n) {
 }
 
 // With L that factor, x becomes L^-1 x, then L'^-1 x.
-METARANK_ALWAYS void forward(const double* A, std::int64_t n, double* x) {
-  for (std::int64_t a = 0; a < n; ++a) {
-    for (std::int64_t b = 0; b < a; ++b) x[a] -= A[a * n + b] * x[b];
+METARANK_INLINE void forward(const double* A, int64_t n, double* x) {
+  for (int64_t a = 0; a < n; ++a) {
+    for (int64_t b = 0; b < a; ++b) x[a] -= A[a * n + b] * x[b];
     x[a] /= A[a * n + a];
   }
 }
-METARANK_ALWAYS void backward(const double* A, std::int64_t n, double* x) {
-  for (std::int64_t a = n - 1; a >= 0; --a) {
-    for (std::int64_t b = a + 1; b < n; ++b) x[a] -= A[b * n + a] * x[b];
+METARANK_INLINE void backward(const double* A, int64_t n, double* x) {
+  for (int64_t a = n - 1; a >= 0; --a) {
+    for (int64_t b = a + 1; b < n; ++b) x[a] -= A[b * n + a] * x[b];
     x[a] /= A[a * n + a];
   }
 }
 
 // Labels leave the shared terms: with L L' the block of one, the rows of `cross` and its gradient become L^-1 of them.
 template <int P, int Q>
-METARANK_ALWAYS void eliminate(std::int64_t k, std::int64_t p_any, std::int64_t q_any, double label_ridge,
+METARANK_INLINE void eliminate(int64_t k, int64_t p_any, int64_t q_any, double label_ridge,
                                double* block, double* cross, double* label_step, double* step, double* hessian) {
-  const std::int64_t p = P >= 0 ? P : p_any, q = Q >= 0 ? Q : q_any;
-  for (std::int64_t l = 0; l < k; ++l, block += q * q, cross += q * p, label_step += q) {
-    for (std::int64_t a = 0; a < q; ++a)
-      for (std::int64_t b = 0; b < q; ++b) block[a * q + b] = cross[a * p + b] + (a == b ? label_ridge : 0.0);
+  const int64_t p = P >= 0 ? P : p_any, q = Q >= 0 ? Q : q_any;
+  for (int64_t l = 0; l < k; ++l, block += q * q, cross += q * p, label_step += q) {
+    for (int64_t a = 0; a < q; ++a)
+      for (int64_t b = 0; b < q; ++b) block[a * q + b] = cross[a * p + b] + (a == b ? label_ridge : 0.0);
     factorise(block, q);
     forward(block, q, label_step);
-    for (std::int64_t a = 0; a < q; ++a) {
+    for (int64_t a = 0; a < q; ++a) {
       double* row = cross + a * p;
-      for (std::int64_t b = 0; b < a; ++b)
-        for (std::int64_t j = 0; j < p; ++j) row[j] -= block[a * q + b] * cross[b * p + j];
-      for (std::int64_t j = 0; j < p; ++j) row[j] /= block[a * q + a];
-      for (std::int64_t i = 0; i < p; ++i) {
+      for (int64_t b = 0; b < a; ++b)
+        for (int64_t j = 0; j < p; ++j) row[j] -= block[a * q + b] * cross[b * p + j];
+      for (int64_t j = 0; j < p; ++j) row[j] /= block[a * q + a];
+      for (int64_t i = 0; i < p; ++i) {
         step[i] -= row[i] * label_step[a];
-        for (std::int64_t j = 0; j <= i; ++j) hessian[i * p + j] -= row[i] * row[j];
+        for (int64_t j = 0; j <= i; ++j) hessian[i * p + j] -= row[i] * row[j];
       }
     }
   }
 }
 
-METARANK_KERNEL void eliminate_all(std::int64_t k, std::int64_t p, std::int64_t q, double label_ridge, double* block,
+METARANK_KERNEL void eliminate_all(int64_t k, int64_t p, int64_t q, double label_ridge, double* block,
                                    double* cross, double* label_step, double* step, double* hessian) {
   switch (p * 16 + q) {
     case 2 * 16 + 1: return eliminate<2, 1>(k, p, q, label_ridge, block, cross, label_step, step, hessian);
@@ -184,19 +182,19 @@ class Newton {
 
   // The penalised loss and its terms.
   void evaluate(const std::vector<double>& shared, const std::vector<double>& by_label, Terms& out) const {
-    const auto p = static_cast<std::size_t>(pairs_.p), kq = static_cast<std::size_t>(pairs_.k * pairs_.q);
+    const auto p = static_cast<size_t>(pairs_.p), kq = static_cast<size_t>(pairs_.k * pairs_.q);
     out.gradient.assign(p, 0.0);
     out.hessian.assign(p * p, 0.0);
     out.label_gradient.assign(kq, 0.0);
     out.label_hessian.assign(kq * p, 0.0);
     by_level<add_all_pairs>(pairs_, shared.data(), by_label.data(), out);
-    for (std::size_t a = 0; a < p; ++a) {
+    for (size_t a = 0; a < p; ++a) {
       out.loss += 0.5 * ridge_[a] * shared[a] * shared[a];
       out.gradient[a] += ridge_[a] * shared[a];
       out.hessian[a * p + a] += ridge_[a];
     }
     double squares = 0;
-    for (std::size_t j = 0; j < kq; ++j) {
+    for (size_t j = 0; j < kq; ++j) {
       squares += by_label[j] * by_label[j];
       out.label_gradient[j] += label_ridge_ * by_label[j];
     }
@@ -205,25 +203,25 @@ class Newton {
 
   // The step down from there; what it would gain if the loss were the parabola of its terms. Spoils the terms.
   double find_step(Terms& at, std::vector<double>& step, std::vector<double>& label_step) const {
-    const std::int64_t p = pairs_.p, q = pairs_.q;
+    const int64_t p = pairs_.p, q = pairs_.q;
     step = at.gradient;
     label_step = at.label_gradient;
-    block_.resize(static_cast<std::size_t>(pairs_.k * q * q));
+    block_.resize(static_cast<size_t>(pairs_.k * q * q));
     by_level<eliminate_all>(pairs_.k, p, q, label_ridge_, block_.data(), at.label_hessian.data(), label_step.data(),
                             step.data(), at.hessian.data());
     factorise(at.hessian.data(), p);
     forward(at.hessian.data(), p, step.data());
     backward(at.hessian.data(), p, step.data());
-    for (std::int64_t l = 0; l < pairs_.k; ++l) {
+    for (int64_t l = 0; l < pairs_.k; ++l) {
       double* own = label_step.data() + l * q;
       const double* cross = at.label_hessian.data() + l * q * p;
-      for (std::int64_t a = 0; a < q; ++a)
-        for (std::int64_t b = 0; b < p; ++b) own[a] -= cross[a * p + b] * step[static_cast<std::size_t>(b)];
+      for (int64_t a = 0; a < q; ++a)
+        for (int64_t b = 0; b < p; ++b) own[a] -= cross[a * p + b] * step[b];
       backward(block_.data() + l * q * q, q, own);
     }
     double gain = 0;
-    for (std::size_t a = 0; a < step.size(); ++a) gain += at.gradient[a] * step[a];
-    for (std::size_t j = 0; j < label_step.size(); ++j) gain += at.label_gradient[j] * label_step[j];
+    for (size_t a = 0; a < step.size(); ++a) gain += at.gradient[a] * step[a];
+    for (size_t j = 0; j < label_step.size(); ++j) gain += at.label_gradient[j] * label_step[j];
     return 0.5 * gain;
   }
 
@@ -236,25 +234,25 @@ class Newton {
 
 std::vector<double> moved(const std::vector<double>& x, double length, const std::vector<double>& step) {
   std::vector<double> out(x.size());
-  for (std::size_t j = 0; j < x.size(); ++j) out[j] = x[j] - length * step[j];
+  for (size_t j = 0; j < x.size(); ++j) out[j] = x[j] - length * step[j];
   return out;
 }
 
 }  // namespace
 
-Array1<double> label_logistic_scores(In2<double> X, In1<std::int32_t> index, In1<double> shared,
+Array1<double> label_logistic_scores(In2<double> X, In1<int32_t> index, In1<double> shared,
                                      In2<double> by_label) {
   require_label_model(X, index, shared, by_label);
-  const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
-             q = static_cast<std::int64_t>(by_label.shape(1));
+  const auto m = static_cast<int64_t>(X.shape(0)), p = static_cast<int64_t>(X.shape(1)),
+             q = static_cast<int64_t>(by_label.shape(1));
   std::vector<double> out(X.shape(0));
-  for (std::int64_t i = 0; i < m; ++i)
-    out[static_cast<std::size_t>(i)] =
+  for (int64_t i = 0; i < m; ++i)
+    out[i] =
         label_score(X.data() + i * p, shared.data(), p, by_label.data() + index.data()[i] * q, q);
   return to_array(std::move(out));
 }
 
-std::tuple<Array1<double>, Array2<double>> fit_label_logistic(In2<double> X, In1<std::int32_t> index,
+std::tuple<Array1<double>, Array2<double>> fit_label_logistic(In2<double> X, In1<int32_t> index,
                                                               In1<double> target, In1<double> weight,
                                                               In1<double> start, In2<double> label_start,
                                                               In1<double> ridge, double label_ridge) {
@@ -263,9 +261,9 @@ std::tuple<Array1<double>, Array2<double>> fit_label_logistic(In2<double> X, In1
   require(weight.shape(0) == X.shape(0), "weight must have one entry a row of X");
   require(ridge.shape(0) == X.shape(1), "ridge must have one entry a column of X");
   require(label_ridge > 0.0 || label_start.shape(1) == 0, "label_ridge must be positive");
-  const Pairs pairs{X.data(), index.data(), target.data(), weight.data(), static_cast<std::int64_t>(X.shape(0)),
-                    static_cast<std::int64_t>(X.shape(1)), static_cast<std::int64_t>(label_start.shape(1)),
-                    static_cast<std::int64_t>(label_start.shape(0))};
+  const Pairs pairs{X.data(), index.data(), target.data(), weight.data(), static_cast<int64_t>(X.shape(0)),
+                    static_cast<int64_t>(X.shape(1)), static_cast<int64_t>(label_start.shape(1)),
+                    static_cast<int64_t>(label_start.shape(0))};
   const Newton newton(pairs, ridge.data(), label_ridge);
   std::vector<double> shared(start.data(), start.data() + start.size()),
       by_label(label_start.data(), label_start.data() + label_start.size()), step, label_step;
@@ -295,7 +293,7 @@ std::tuple<Array1<double>, Array2<double>> fit_label_logistic(In2<double> X, In1
     std::swap(at, next);
     if (gained < kTolerance * std::fabs(at.loss)) break;
   }
-  const std::size_t k = label_start.shape(0), q = label_start.shape(1);
+  const size_t k = label_start.shape(0), q = label_start.shape(1);
   return {to_array(std::move(shared)), to_array(std::move(by_label), k, q)};
 }
 

@@ -19,17 +19,20 @@
 namespace metarank {
 
 struct Clustering {
-  std::int64_t branching, max_leaf;
+  int64_t branching, max_leaf;
   int max_iterations;
   double tolerance;
-  std::int64_t sample;  // labels that 2-means looks at before its last assignment
-  std::uint64_t seed;
+  int64_t sample;  // labels that 2-means looks at before its last assignment
+  uint64_t seed;
   bool balanced;
 };
 
 // (child_start, child) of one tree over `labels`, rows of V; children >= 0 are nodes, ~label else.
-using LabelTree = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>>;
-LabelTree partition_labels_dense(In2<float> V, In1<std::int32_t> labels, const Clustering& how, int n_threads);
-LabelTree partition_labels_sparse(const CsrView& V, In1<std::int32_t> labels, const Clustering& how, int n_threads);
+using LabelTree = std::tuple<Array1<int64_t>, Array1<int32_t>>;
+LabelTree partition_labels_dense(In2<float> V, In1<int32_t> labels, const Clustering& how, int n_threads);
+LabelTree partition_labels_sparse(const CsrView& V, In1<int32_t> labels, const Clustering& how, int n_threads);
+
+// A' (C D), of sparse A (n, m) and C (n, k) and dense D (k, w), w a multiple of 32: rows in order. C D is never stored.
+Array2<float> transposed_product(const CsrView& A, const CsrView& C, const In2<float>& D, int n_threads);
 
 }  // namespace metarank

@@ -22,8 +22,8 @@ namespace metarank {
 
 // The rows of each label, and their relevances in (0, 1].
 struct LabelRows {
-  In1<std::int64_t> indptr;
-  In1<std::int32_t> rows;
+  In1<int64_t> indptr;
+  In1<int32_t> rows;
   In1<float> relevance;
 };
 
@@ -37,8 +37,7 @@ struct LabelTreeOptions {
   double threshold;  // smaller weights are dropped
   int visitors;      // rows that a search with so wide a beam takes to a leaf are met there in training; 0 for none
   Link link;         // of that search
-  std::uint64_t seed;
-  std::int64_t first_slot;  // number of the first slot in the ensemble that the trees are of: seeds go by it
+  uint64_t seed;
 };
 
 // Flat arrays of the trained classifiers, and for each node the share of rows below.

@@ -15,49 +15,40 @@
 
 #include "arrays.h"
 #include "block_scores.h"
-#include "query_rows.h"
+#include "sparse_rows.h"
 #include "scored_lists.h"
 #include "weight_blocks.h"
 
 namespace metarank {
 
-// Mean probabilities over trees; (pairs, trees) log-probabilities, or empty.
-struct PairScores {
-  std::vector<float> scores;
-  std::vector<float> per_tree;
-};
-
-// The `beam` nodes of smallest cost are followed, each tree proposes its `tree_k` best labels, a row gets `k`.
-struct BeamOptions {
-  std::int64_t beam, k, tree_k;
-  bool per_tree;  // whether the log-probabilities by tree are wanted too
-};
+// (indptr, ids, mean probabilities) of lists, and the log-probabilities by tree (entries, trees) where asked for.
+using TreeLists = std::tuple<Array1<int64_t>, Array1<int32_t>, Array1<float>, std::optional<Array2<float>>>;
+// Those of given pairs.
+using TreeColumns = std::tuple<Array1<float>, std::optional<Array2<float>>>;
 
 // Arrays and weights stay where they are: they must outlive the trees.
 class LabelTrees {
  public:
   // `label_cost`: one a label, or none at all.
-  LabelTrees(const In1<std::int32_t>& roots, const In1<std::int64_t>& child_start, const In1<std::int32_t>& child,
-             std::int64_t n_labels, const WeightBlocks& weights, Link link, float path_weight,
-             const In1<float>& label_cost);
+  LabelTrees(const In1<int32_t>& roots, const In1<int64_t>& child_start, const In1<int32_t>& child, int64_t n_labels,
+             const WeightBlocks& weights, Link link, float path_weight, const In1<float>& label_cost);
 
-  std::int64_t n_labels() const { return n_labels_; }
-  std::int64_t n_features() const { return weights_.n_features(); }
-  std::int64_t n_nodes() const { return static_cast<std::int64_t>(child_start_.shape(0)) - 1; }
-  std::int64_t n_trees() const { return static_cast<std::int64_t>(roots_.shape(0)); }
+  int64_t n_labels() const { return n_labels_; }
+  int64_t n_features() const { return weights_.n_features(); }
+  int64_t n_nodes() const { return static_cast<int64_t>(child_start_.shape(0)) - 1; }
+  int64_t n_trees() const { return static_cast<int64_t>(roots_.shape(0)); }
 
-  // The k best labels of each row found by following, level by level, the `beam` nodes of smallest
+  // The k best labels of each row found by following, level by level, the `width` nodes of smallest
   // cost. Each tree proposes its `tree_k` best; a label it does not propose has probability 0 there.
   // Scores are mean probabilities over trees, those per tree log-probabilities.
-  ScoredLists beam(const QueryRows& X, const BeamOptions& options, int n_threads) const;
+  TreeLists beam(const CsrView& X, int64_t width, int64_t k, int64_t tree_k, bool per_tree, int n_threads) const;
 
   // The pairs (row, label) of a CSR pattern, exactly.
-  PairScores score_pairs(const QueryRows& X, const std::int64_t* indptr, const std::int32_t* labels, bool per_tree,
-                         int n_threads) const;
+  TreeColumns score_pairs(const CsrView& X, Indptr indptr, Ids labels, bool per_tree, int n_threads) const;
 
   // The k best rows of each label (algorithm 1 of the XReg paper): node n passes on the
   // ceil(factor frac[n] n_rows) rows of smallest cost.
-  ScoredLists points(const QueryRows& X, const double* frac, double factor, std::int64_t k, int n_threads) const;
+  LabelLists points(const CsrView& X, In1<double> frac, double factor, int64_t k, int n_threads) const;
 
  private:
   class Beam;
@@ -68,37 +59,23 @@ class LabelTrees {
 
   static std::shared_ptr<BeamPool> new_pool();
   static std::shared_ptr<PairsPool> new_pairs_pool();
-  std::int64_t first_slot(std::int64_t node) const { return child_start_.data()[node]; }
-  bool empty(std::int64_t node) const { return first_slot(node) == first_slot(node + 1); }
+  int64_t first_slot(int64_t node) const { return child_start_.data()[node]; }
+  bool empty(int64_t node) const { return first_slot(node) == first_slot(node + 1); }
 
-  In1<std::int32_t> roots_;
-  In1<std::int64_t> child_start_;
-  In1<std::int32_t> child_;
-  std::int64_t n_labels_;
+  In1<int32_t> roots_;
+  In1<int64_t> child_start_;
+  In1<int32_t> child_;
+  int64_t n_labels_;
   WeightBlocks weights_;
   Link link_;
   float path_weight_;
-  std::vector<float> slot_cost_;           // added to the cost of a slot's edge
-  std::vector<std::int32_t> slot_block_;   // the block of a slot
-  std::vector<std::int32_t> parent_slot_;  // of a node; -1 for a root
-  std::vector<std::int32_t> slot_node_;    // the node that owns a slot
-  std::vector<std::int32_t> label_slot_;   // (trees, labels); -1 where the tree has not seen the label
+  std::vector<float> slot_cost_;      // added to the cost of a slot's edge
+  std::vector<int32_t> slot_block_;   // the block of a slot
+  std::vector<int32_t> parent_slot_;  // of a node; -1 for a root
+  std::vector<int32_t> slot_node_;    // the node that owns a slot
+  std::vector<int32_t> label_slot_;   // (trees, labels); -1 where the tree has not seen the label
   std::shared_ptr<BeamPool> pool_;
   std::shared_ptr<PairsPool> pairs_pool_;
 };
-
-// At the door: what is asked for is checked first.
-// (indptr, ids, mean probabilities), and the log-probabilities by tree (entries, trees) where asked for.
-using PointLists = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>>;
-using TreeLists = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>, std::optional<Array2<float>>>;
-using TreeColumns = std::tuple<Array1<float>, std::optional<Array2<float>>>;
-
-TreeLists beam(const LabelTrees& trees, const QueryRows& X, const BeamOptions& options, int n_threads);
-
-TreeColumns score_pairs(const LabelTrees& trees, const QueryRows& X, const In1<std::int64_t>& indptr,
-                        const In1<std::int32_t>& labels, bool per_tree, int n_threads);
-
-PointLists points(const LabelTrees& trees, const QueryRows& X, const In1<double>& frac, double factor, std::int64_t k,
-                  int n_threads);
 
 }  // namespace metarank

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "arrays.h"
+#include "scored_lists.h"
 
 namespace metarank {
 
@@ -29,59 +28,52 @@ enum class Mention {
 
 // Labels that texts mention, ascending, and (kColumns, m) of them.
 struct Mentions {
-  Array1<std::int64_t> indptr;
-  Array1<std::int32_t> labels;
+  Array1<int64_t> indptr;
+  Array1<int32_t> labels;
   Array2<float> columns;
 
-  In1<float> column(Mention which) const;
-  // (indptr, labels, scores) of the k of the highest score in each text, ascending; ties go to the smaller label.
-  std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> best(std::int64_t k) const;
+  // The k of the highest score in each text, ascending; ties go to the smaller label.
+  LabelLists best(int64_t k) const;
 };
 
 class NameMentions {
  public:
   // The forms of names: words of each, its label, and its kind (greater is better).
-  NameMentions(std::int64_t n_labels, const In1<std::int64_t>& indptr, const In1<std::int64_t>& words,
-               const In1<std::int32_t>& labels, const In1<std::int32_t>& kinds);
+  NameMentions(int64_t n_labels, Indptr indptr, In1<int64_t> words, Ids labels, Ids kinds);
 
-  std::int64_t n_forms() const { return static_cast<std::int64_t>(phrase_of_form_.size()); }
+  int64_t n_forms() const { return static_cast<int64_t>(phrase_of_form_.size()); }
 
   // Of each form, the number of texts that mention it.
-  Array1<std::int64_t> texts_with(const In1<std::int64_t>& indptr, const In1<std::int64_t>& words,
-                                  int n_threads) const;
+  Array1<int64_t> texts_with(Indptr indptr, In1<int64_t> words, int n_threads) const;
 
-  // `rarity` is of the forms. Of several forms of a label that occur the best is that of the greatest kind, then of
-  // most words, then the first.
-  Mentions find(const In1<std::int64_t>& indptr, const In1<std::int64_t>& words, const In1<float>& rarity,
-                int n_threads) const;
+  // `rarity` is of the forms.
+  Mentions find(Indptr indptr, In1<int64_t> words, Values rarity, int n_threads) const;
 
  private:
   // Words from the beginning of some name.
   struct Prefix {
-    std::uint64_t hash = 0;  // of its words; 0: none
-    std::int32_t phrase = -1;
+    uint64_t hash = 0;  // of its words; 0: none
+    int32_t phrase = -1;
     bool goes_on = false;  // in a longer one
   };
   struct Occurrence {
-    std::int64_t start, stop;
-    std::int32_t phrase;
+    int64_t start, stop;
+    int32_t phrase;
     bool alone;
   };
 
-  const Prefix* find_prefix(std::uint64_t hash) const;
-  Prefix& prefix(std::uint64_t hash);
-  bool is_phrase(std::int32_t phrase, const std::int64_t* words, std::int64_t n) const;
+  size_t place(uint64_t hash) const;
+  bool is_phrase(int32_t phrase, const int64_t* words, int64_t n) const;
   // All places where a name occurs, by their starts, longer ones last.
-  void occurrences(const std::int64_t* words, std::int64_t n, std::vector<Occurrence>& out) const;
+  void occurrences(const int64_t* words, int64_t n, std::vector<Occurrence>& out) const;
 
-  std::int64_t n_labels_;
   std::vector<Prefix> prefixes_;               // by hash, a power of two of them
-  std::vector<std::int64_t> indptr_, words_;   // of distinct phrases
-  std::vector<std::int32_t> phrase_of_form_;
-  std::vector<std::int64_t> owner_indptr_;     // of each phrase the forms that are written so
-  std::vector<std::int32_t> owners_;
-  std::vector<std::int32_t> labels_, kinds_;   // of forms
-  std::vector<std::int32_t> n_owners_;         // of each phrase, its distinct labels
+  std::vector<int64_t> indptr_, words_;   // of distinct phrases
+  std::vector<int32_t> phrase_of_form_;
+  std::vector<int64_t> owner_indptr_;     // of each phrase the forms that are written so
+  std::vector<int32_t> owners_;
+  std::vector<int32_t> labels_, kinds_;   // of forms
+  std::vector<int32_t> n_owners_;         // of each phrase, its distinct labels
 };
 
 }  // namespace metarank

@@ -22,15 +22,15 @@ struct SquaredHingeOptions {
   float C, tolerance;
   float least;  // a weight times its feature's factor below this is dropped
   int max_epochs;
-  std::uint64_t seed;
+  uint64_t seed;
 };
 
 // The classifiers of the labels `order`, sixteen neighbours at a time: CSC of the weights in that order
 // (features unsorted), and the biases.
-using SparseClassifiers = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>, Array1<float>>;
-SparseClassifiers train_squared_hinge(const CsrView& x, const In1<std::int64_t>& label_indptr,
-                                      const In1<std::int32_t>& label_rows, const In1<float>& positive_cost,
-                                      const In1<std::int32_t>& order, const In1<float>& factor,
+using SparseClassifiers = std::tuple<Array1<int64_t>, Array1<int32_t>, Array1<float>, Array1<float>>;
+SparseClassifiers train_squared_hinge(const CsrView& x, const In1<int64_t>& label_indptr,
+                                      const In1<int32_t>& label_rows, const In1<float>& positive_cost,
+                                      const In1<int32_t>& order, const In1<float>& factor,
                                       const SquaredHingeOptions& options, int n_threads);
 
 }  // namespace metarank

@@ -18,12 +18,12 @@ std::atomic<InterruptCheck> interrupt_check{nullptr};
 
 void set_interrupt_check(InterruptCheck check) { interrupt_check.store(check); }
 
-void detail::run_blocks(std::int64_t n, int n_threads, std::int64_t block, Call call, const void* body) {
+void detail::run_blocks(int64_t n, int n_threads, int64_t block, Call call, const void* body) {
   if (n <= 0) return;
-  block = std::max<std::int64_t>(1, block);
-  const std::int64_t n_blocks = (n + block - 1) / block;
-  const int workers = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(n_threads, n_blocks)));
-  std::atomic<std::int64_t> next{0};
+  block = std::max<int64_t>(1, block);
+  const int64_t n_blocks = (n + block - 1) / block;
+  const int workers = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(n_threads, n_blocks)));
+  std::atomic<int64_t> next{0};
   std::atomic<bool> stop{false};
   std::exception_ptr error;
   std::mutex error_mutex;
@@ -34,7 +34,7 @@ void detail::run_blocks(std::int64_t n, int n_threads, std::int64_t block, Call 
   auto work = [&](int worker) {
     try {
       for (;;) {
-        const std::int64_t b = next.fetch_add(1, std::memory_order_relaxed);
+        const int64_t b = next.fetch_add(1, std::memory_order_relaxed);
         if (b >= n_blocks || stop.load(std::memory_order_relaxed)) return;
         if (worker == 0 && std::chrono::steady_clock::now() - asked > std::chrono::milliseconds(100)) {
           asked = std::chrono::steady_clock::now();
@@ -51,7 +51,7 @@ void detail::run_blocks(std::int64_t n, int n_threads, std::int64_t block, Call 
   };
 
   std::vector<std::thread> threads;
-  threads.reserve(static_cast<std::size_t>(workers - 1));
+  threads.reserve(static_cast<size_t>(workers - 1));
   try {
     for (int w = 1; w < workers; ++w) threads.emplace_back(work, w);
   } catch (const std::system_error&) {

@@ -25,15 +25,15 @@ void set_interrupt_check(InterruptCheck check);
 namespace detail {
 
 // A body of any type behind one pointer: what it takes to run it is compiled once.
-using Call = void (*)(const void* body, std::int64_t begin, std::int64_t end, int worker);
-void run_blocks(std::int64_t n, int n_threads, std::int64_t block, Call call, const void* body);
+using Call = void (*)(const void* body, int64_t begin, int64_t end, int worker);
+void run_blocks(int64_t n, int n_threads, int64_t block, Call call, const void* body);
 
 }  // namespace detail
 
 // body(begin, end, worker): worker in [0, n_threads) selects scratch space.
 template <typename Body>
-void parallel_for(std::int64_t n, int n_threads, std::int64_t block, const Body& body) {
-  const detail::Call call = [](const void* it, std::int64_t begin, std::int64_t end, int worker) {
+void parallel_for(int64_t n, int n_threads, int64_t block, const Body& body) {
+  const detail::Call call = [](const void* it, int64_t begin, int64_t end, int worker) {
     (*static_cast<const Body*>(it))(begin, end, worker);
   };
   detail::run_blocks(n, n_threads, block, call, &body);

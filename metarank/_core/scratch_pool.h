@@ -1,11 +1,9 @@
-// Scratch of past calls: single queries come again and again, and would spend much of their
-// time on fresh memory.
+// Scratch of past calls: single queries come again and again, and would spend much of their time on fresh memory.
 #pragma once
 
-#include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace metarank {
@@ -13,24 +11,30 @@ namespace metarank {
 template <typename Scratch>
 class ScratchPool {
  public:
-  static constexpr std::int64_t kMostRows = 16;
+  // Back to the pool, unless an error left it as it was.
+  struct GiveBack {
+    ScratchPool* pool;
+    void operator()(Scratch* scratch) const {
+      std::unique_ptr<Scratch> owned(scratch);
+      if (std::uncaught_exceptions() > 0) return;
+      const std::lock_guard lock(pool->mutex_);
+      pool->free_.push_back(std::move(owned));
+    }
+  };
+  using Lease = std::unique_ptr<Scratch, GiveBack>;
 
-  template <typename Make>
-  std::unique_ptr<Scratch> take(const Make& make) {
+  // Made of the arguments where none is free.
+  template <typename... Args>
+  Lease take(const Args&... args) {
     {
       const std::lock_guard lock(mutex_);
       if (!free_.empty()) {
-        auto scratch = std::move(free_.back());
+        Scratch* const scratch = free_.back().release();
         free_.pop_back();
-        return scratch;
+        return Lease(scratch, {this});
       }
     }
-    return make();
-  }
-
-  void give_back(std::unique_ptr<Scratch> scratch) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(scratch));
+    return Lease(new Scratch(args...), {this});
   }
 
  private:

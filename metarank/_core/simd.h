@@ -21,18 +21,18 @@ inline float fold_lanes(const float* s) {
   return (u[0] + u[2]) + (u[1] + u[3]);
 }
 
-METARANK_INLINE float dot(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float dot(const float* a, const float* b, int64_t d) {
   float s[kLanes] = {0};
-  std::int64_t j = 0;
+  int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)
     for (int i = 0; i < kLanes; ++i) s[i] += a[j + i] * b[j + i];
   for (int i = 0; j < d; ++j, ++i) s[i] += a[j] * b[j];
   return fold_lanes(s);
 }
 
-METARANK_INLINE float squared_l2(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float squared_l2(const float* a, const float* b, int64_t d) {
   float s[kLanes] = {0};
-  std::int64_t j = 0;
+  int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)
     for (int i = 0; i < kLanes; ++i) {
       const float t = a[j + i] - b[j + i];
@@ -45,9 +45,9 @@ METARANK_INLINE float squared_l2(const float* a, const float* b, std::int64_t d)
   return fold_lanes(s);
 }
 
-METARANK_INLINE float l1(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float l1(const float* a, const float* b, int64_t d) {
   float s[kLanes] = {0};
-  std::int64_t j = 0;
+  int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)
     for (int i = 0; i < kLanes; ++i) s[i] += std::fabs(a[j + i] - b[j + i]);
   for (int i = 0; j < d; ++j, ++i) s[i] += std::fabs(a[j] - b[j]);

@@ -14,15 +14,13 @@
 namespace metarank {
 
 // (indptr, ids, values) of the features, and of the labels.
-using ParsedRows = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>, Array1<std::int64_t>,
-                              Array1<std::int32_t>, Array1<float>>;
+using ParsedRows =
+    std::tuple<Array1<int64_t>, Array1<int32_t>, Array1<float>, Array1<int64_t>, Array1<int32_t>, Array1<float>>;
 
-ParsedRows parse_rows(
-    In1<std::uint8_t> text, std::int64_t n_features, std::int64_t n_labels, bool zero_based, bool label_field,
-    bool label_first, bool blank_rows, std::int64_t first_line, int n_threads);
+ParsedRows parse_rows(In1<uint8_t> text, int64_t n_features, int64_t n_labels, bool zero_based, bool label_field,
+                      bool label_first, bool blank_rows, int64_t first_line, int n_threads);
 
-Array1<std::uint8_t> format_rows(In1<std::int64_t> indptr, In1<std::int32_t> ids, In1<float> values,
-                                 In1<std::int64_t> label_indptr, In1<std::int32_t> label_ids, In1<float> grades,
-                                 bool graded);
+Array1<uint8_t> format_rows(In1<int64_t> indptr, In1<int32_t> ids, In1<float> values, In1<int64_t> label_indptr,
+                            In1<int32_t> label_ids, In1<float> grades, bool graded);
 
 }  // namespace metarank

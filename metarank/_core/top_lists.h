@@ -14,49 +14,48 @@ namespace metarank {
 
 // Costs are >= 0, so their bits are in the order of their values.
 struct CostKey {
-  std::uint64_t bits;
+  uint64_t bits;
 
   CostKey() = default;
-  CostKey(float cost, std::int32_t id)
-      : bits(static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(cost)) << 32 | static_cast<std::uint32_t>(id)) {}
-  float cost() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32)); }
-  std::int32_t id() const { return static_cast<std::int32_t>(bits & 0xffffffffu); }
+  CostKey(float cost, int32_t id)
+      : bits(static_cast<uint64_t>(std::bit_cast<uint32_t>(cost)) << 32 | static_cast<uint32_t>(id)) {}
+  float cost() const { return std::bit_cast<float>(static_cast<uint32_t>(bits >> 32)); }
+  int32_t id() const { return static_cast<int32_t>(bits & 0xffffffffu); }
   bool operator<(const CostKey& other) const { return bits < other.bits; }
 };
 
 class TopLists {
  public:
-  static std::int64_t capacity(std::int64_t k) { return 2 * k + 2 * kRoom; }
+  static int64_t capacity(int64_t k) { return 2 * k + 2 * kRoom; }
 
-  void reset(std::int64_t n_lists, std::int64_t k) {
+  void reset(int64_t n_lists, int64_t k) {
     k_ = k;
     capacity_ = capacity(k);
-    if (keys_.size() < static_cast<std::size_t>(n_lists * capacity_))
-      keys_.resize(static_cast<std::size_t>(n_lists * capacity_));
-    count_.assign(static_cast<std::size_t>(n_lists), 0);
-    limit_.assign(static_cast<std::size_t>(n_lists), std::numeric_limits<float>::infinity());
+    if (keys_.size() < static_cast<size_t>(n_lists * capacity_)) keys_.resize(static_cast<size_t>(n_lists * capacity_));
+    count_.assign(static_cast<size_t>(n_lists), 0);
+    limit_.assign(static_cast<size_t>(n_lists), std::numeric_limits<float>::infinity());
   }
 
   // No greater cost can enter the list any more.
-  float limit(std::int64_t list) const { return limit_[static_cast<std::size_t>(list)]; }
+  float limit(int64_t list) const { return limit_[list]; }
 
-  void push(std::int64_t list, float cost, std::int32_t id) {
+  void push(int64_t list, float cost, int32_t id) {
     if (cost > limit(list)) return;
-    std::int64_t& n = count_[static_cast<std::size_t>(list)];
-    keys_[static_cast<std::size_t>(list * capacity_ + n)] = CostKey(cost, id);
+    int64_t& n = count_[list];
+    keys_[list * capacity_ + n] = CostKey(cost, id);
     if (++n == capacity_) cut(list);
   }
 
   // Pushes id(i) of cost(i), i < n. No branch depends on a cost, which cannot be foreseen.
   template <typename Cost, typename Id>
-  void push_all(std::int64_t list, std::int64_t n, const Cost& cost, const Id& id) {
+  void push_all(int64_t list, int64_t n, const Cost& cost, const Id& id) {
     CostKey* const keys = keys_.data() + list * capacity_;
-    std::int64_t& size = count_[static_cast<std::size_t>(list)];
-    for (std::int64_t begin = 0; begin < n; begin += kRoom) {
+    int64_t& size = count_[list];
+    for (int64_t begin = 0; begin < n; begin += kRoom) {
       if (size + kRoom > capacity_) cut(list);
       const float most = limit(list);
       CostKey* next = keys + size;
-      for (std::int64_t i = begin, end = std::min(n, begin + kRoom); i < end; ++i) {
+      for (int64_t i = begin, end = std::min(n, begin + kRoom); i < end; ++i) {
         const float c = cost(i);
         *next = CostKey(c, id(i));
         next += c <= most;
@@ -66,26 +65,26 @@ class TopLists {
   }
 
   // The (at most k) best, in no order.
-  const CostKey* best(std::int64_t list, std::int64_t* n) {
-    if (count_[static_cast<std::size_t>(list)] > k_) cut(list);
-    *n = count_[static_cast<std::size_t>(list)];
+  const CostKey* best(int64_t list, int64_t* n) {
+    if (count_[list] > k_) cut(list);
+    *n = count_[list];
     return keys_.data() + list * capacity_;
   }
 
  private:
-  static constexpr std::int64_t kRoom = 16;  // pushed without looking whether the list is full
+  static constexpr int64_t kRoom = 16;  // pushed without looking whether the list is full
 
-  void cut(std::int64_t list) {
+  void cut(int64_t list) {
     CostKey* first = keys_.data() + list * capacity_;
-    std::int64_t& n = count_[static_cast<std::size_t>(list)];
+    int64_t& n = count_[list];
     std::nth_element(first, first + (k_ - 1), first + n);
-    limit_[static_cast<std::size_t>(list)] = first[k_ - 1].cost();
+    limit_[list] = first[k_ - 1].cost();
     n = k_;
   }
 
-  std::int64_t k_ = 1, capacity_ = 0;
+  int64_t k_ = 1, capacity_ = 0;
   std::vector<CostKey> keys_;
-  std::vector<std::int64_t> count_;
+  std::vector<int64_t> count_;
   std::vector<float> limit_;
 };
 

@@ -12,38 +12,28 @@
 namespace metarank {
 
 // (labels, scores), both (rows, k).
-using TopLabels = std::tuple<Array2<std::int32_t>, Array2<float>>;
+using TopLabels = std::tuple<Array2<int32_t>, Array2<float>>;
 
 // One row of scores: all labels (`labels` null, an entry's position is its label) or some of them.
 // A score of -inf means "not listed".
 template <typename T>
 struct ScoreRow {
-  const std::int32_t* labels;
+  const int32_t* labels;
   const T* scores;
-  std::int64_t n;
+  int64_t n;
 
-  std::int32_t label(std::int64_t j) const { return labels ? labels[j] : static_cast<std::int32_t>(j); }
-  bool listed(std::int64_t j) const { return scores[j] != -std::numeric_limits<T>::infinity(); }
+  int32_t label(int64_t j) const { return labels ? labels[j] : static_cast<int32_t>(j); }
+  bool listed(int64_t j) const { return scores[j] != -std::numeric_limits<T>::infinity(); }
   // Descending score; ties keep the order of the row, which is ascending labels for sparse and dense scores.
-  bool before(std::int64_t a, std::int64_t b) const {
-    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-  }
+  bool before(int64_t a, int64_t b) const { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); }
 };
-
-// A NaN has no place in an order.
-template <typename T>
-bool any_nan(const T* scores, std::int64_t n) {
-  bool found = false;
-  for (std::int64_t j = 0; j < n; ++j) found |= scores[j] != scores[j];
-  return found;
-}
 
 // Entry j joins the heap of the (at most) k first listed entries, the last of them at its front, if it is one.
 template <typename T>
-void offer(const ScoreRow<T>& row, std::int64_t j, std::int64_t k, std::vector<std::int64_t>& heap) {
-  const auto before = [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); };
+void offer(const ScoreRow<T>& row, int64_t j, int64_t k, std::vector<int64_t>& heap) {
+  const auto before = [&row](int64_t a, int64_t b) { return row.before(a, b); };
   if (!row.listed(j)) return;
-  if (static_cast<std::int64_t>(heap.size()) < k) {
+  if (static_cast<int64_t>(heap.size()) < k) {
     heap.push_back(j);
     std::push_heap(heap.begin(), heap.end(), before);
   } else if (before(j, heap.front())) {
@@ -55,18 +45,10 @@ void offer(const ScoreRow<T>& row, std::int64_t j, std::int64_t k, std::vector<s
 
 // Positions of the (at most) k first listed entries, best first. `heap` is the result; its memory is reused.
 template <typename T>
-void top_k(const ScoreRow<T>& row, std::int64_t k, std::vector<std::int64_t>& heap) {
+void top_k(const ScoreRow<T>& row, int64_t k, std::vector<int64_t>& heap) {
   heap.clear();
-  for (std::int64_t j = 0; j < row.n; ++j) offer(row, j, k, heap);
-  std::sort_heap(heap.begin(), heap.end(), [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); });
+  for (int64_t j = 0; j < row.n; ++j) offer(row, j, k, heap);
+  std::sort_heap(heap.begin(), heap.end(), [&row](int64_t a, int64_t b) { return row.before(a, b); });
 }
-
-// The k best labels of each row of a dense or sparse score matrix, padded with -1 and -inf.
-template <typename T>
-TopLabels top_k_dense(In2<T> scores, std::int64_t k, int n_threads);
-
-template <typename T>
-TopLabels top_k_listed(In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T> scores, std::int64_t k,
-                       int n_threads);
 
 }  // namespace metarank

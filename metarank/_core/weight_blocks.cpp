@@ -12,10 +12,10 @@ namespace {
 
 constexpr float kLargestInt16 = 32767.0f;
 constexpr int kLargestShift = 16;
-constexpr std::int64_t kRowsPerBucket = 3;
+constexpr int64_t kRowsPerBucket = 3;
 
-void append(std::vector<std::uint8_t>& bytes, const void* p, std::size_t n) {
-  const auto* b = static_cast<const std::uint8_t*>(p);
+void append(std::vector<uint8_t>& bytes, const void* p, size_t n) {
+  const auto* b = static_cast<const uint8_t*>(p);
   bytes.insert(bytes.end(), b, b + n);
 }
 
@@ -25,40 +25,20 @@ void append(std::vector<T>& all, std::vector<T>& part) {
   part = {};
 }
 
-void require_raw(const RawBlock& block) {
-  require(block.bias.size() >= 1 && block.bias.size() <= kMaxBlockSlots, "a block must have 1 to 256 slots");
-  require(block.row_start.size() == block.feature.size() + 1 && block.row_start.front() == 0 &&
-              block.row_start.back() == block.slot.size() && block.slot.size() == block.weight.size(),
-          "a block's row_start must cut its weights");
-  for (const float b : block.bias) require(std::isfinite(b), "bias must be finite");
-  for (const float w : block.weight) require(std::isfinite(w), "weights must be finite");
-  std::int32_t previous = -1;
-  for (std::size_t r = 0; r < block.feature.size(); ++r) {
-    require(block.feature[r] > previous, "a block's features must ascend");
-    previous = block.feature[r];
-    require(block.row_start[r] <= block.row_start[r + 1], "a block's row_start must not decrease");
-    int last = -1;
-    for (std::uint32_t e = block.row_start[r]; e < block.row_start[r + 1]; ++e) {
-      require(block.slot[e] > last && block.slot[e] < block.bias.size(), "slots must ascend within a feature");
-      last = block.slot[e];
-    }
-  }
-}
-
 // The scale of each slot; 0 where the largest weight is too small to divide by.
 std::vector<float> scales(const RawBlock& block) {
   std::vector<float> scale(block.bias.size(), 0.0f);
-  for (std::size_t e = 0; e < block.weight.size(); ++e)
+  for (size_t e = 0; e < block.weight.size(); ++e)
     scale[block.slot[e]] = std::max(scale[block.slot[e]], std::fabs(block.weight[e]));
   for (float& s : scale) s = s / kLargestInt16 >= FLT_MIN ? s / kLargestInt16 : 0.0f;
   return scale;
 }
 
-std::int16_t quantise(float w, float scale) {
-  return scale == 0.0f ? 0 : static_cast<std::int16_t>(std::clamp(std::nearbyint(w / scale), -kLargestInt16, kLargestInt16));
+int16_t quantise(float w, float scale) {
+  return scale == 0.0f ? 0 : static_cast<int16_t>(std::clamp(std::nearbyint(w / scale), -kLargestInt16, kLargestInt16));
 }
 
-int choose_shift(std::int64_t largest_feature, std::int64_t n_rows) {
+int choose_shift(int64_t largest_feature, int64_t n_rows) {
   int shift = 0;
   while (shift < kLargestShift && ((largest_feature >> shift) + 1) * kRowsPerBucket > n_rows) ++shift;
   return shift;
@@ -67,23 +47,24 @@ int choose_shift(std::int64_t largest_feature, std::int64_t n_rows) {
 }  // namespace
 
 EncodedBlock encode(const RawBlock& block) {
-  require_raw(block);
+  for (const auto* values : {&block.bias, &block.weight})
+    for (const float v : *values) require(std::isfinite(v), "weights must be finite");
   EncodedBlock out;
   out.bias = block.bias;
   out.scale = scales(block);
 
   // What is left after rounding.
   struct Row {
-    std::int32_t feature;
-    std::uint32_t first, count;
+    int32_t feature;
+    uint32_t first, count;
   };
   std::vector<Row> rows;
-  std::vector<std::uint8_t> entries;
+  std::vector<uint8_t> entries;
   entries.reserve(block.slot.size() * kEntryBytes);
-  for (std::size_t r = 0; r < block.feature.size(); ++r) {
-    Row row{block.feature[r], static_cast<std::uint32_t>(entries.size() / kEntryBytes), 0};
-    for (std::uint32_t e = block.row_start[r]; e < block.row_start[r + 1]; ++e) {
-      const std::int16_t w = quantise(block.weight[e], out.scale[block.slot[e]]);
+  for (size_t r = 0; r < block.feature.size(); ++r) {
+    Row row{block.feature[r], static_cast<uint32_t>(entries.size() / kEntryBytes), 0};
+    for (uint32_t e = block.row_start[r]; e < block.row_start[r + 1]; ++e) {
+      const int16_t w = quantise(block.weight[e], out.scale[block.slot[e]]);
       if (w == 0) continue;
       entries.push_back(block.slot[e]);
       append(entries, &w, sizeof w);
@@ -92,42 +73,41 @@ EncodedBlock encode(const RawBlock& block) {
     if (row.count > 0) rows.push_back(row);
   }
 
-  const std::int64_t largest = rows.empty() ? -1 : rows.back().feature;
-  const int shift = rows.empty() ? 0 : choose_shift(largest, static_cast<std::int64_t>(rows.size()));
-  const std::int64_t n_buckets = rows.empty() ? 0 : (largest >> shift) + 1;
-  out.shift = static_cast<std::uint8_t>(shift);
-  out.bucket_offset.reserve(static_cast<std::size_t>(n_buckets) + 1);
+  const int64_t largest = rows.empty() ? -1 : rows.back().feature;
+  const int shift = rows.empty() ? 0 : choose_shift(largest, static_cast<int64_t>(rows.size()));
+  const int64_t n_buckets = rows.empty() ? 0 : (largest >> shift) + 1;
+  out.shift = static_cast<uint8_t>(shift);
+  out.bucket_offset.reserve(static_cast<size_t>(n_buckets) + 1);
   out.data.reserve(entries.size() + 5 * rows.size() + 2);
-  std::size_t begin = 0;
-  for (std::int64_t bucket = 0; bucket < n_buckets; ++bucket) {
-    out.bucket_offset.push_back(static_cast<std::uint32_t>(out.data.size()));
-    std::size_t end = begin;
+  size_t begin = 0;
+  for (int64_t bucket = 0; bucket < n_buckets; ++bucket) {
+    out.bucket_offset.push_back(static_cast<uint32_t>(out.data.size()));
+    size_t end = begin;
     while (end < rows.size() && (rows[end].feature >> shift) == bucket) ++end;
     if (begin == end) continue;
-    const auto n = static_cast<std::uint16_t>(end - begin - 1);
+    const auto n = static_cast<uint16_t>(end - begin - 1);
     append(out.data, &n, sizeof n);
-    for (std::size_t r = begin; r < end; ++r) {
-      const auto low = static_cast<std::uint16_t>(rows[r].feature & ((1 << shift) - 1));
+    for (size_t r = begin; r < end; ++r) {
+      const auto low = static_cast<uint16_t>(rows[r].feature & ((1 << shift) - 1));
       if (shift <= 8)
-        out.data.push_back(static_cast<std::uint8_t>(low));
+        out.data.push_back(static_cast<uint8_t>(low));
       else
         append(out.data, &low, sizeof low);
     }
-    for (std::size_t r = begin; r < end; ++r) out.data.push_back(static_cast<std::uint8_t>(rows[r].count - 1));
-    const std::size_t last = rows[end - 1].first + rows[end - 1].count;
+    for (size_t r = begin; r < end; ++r) out.data.push_back(static_cast<uint8_t>(rows[r].count - 1));
+    const size_t last = rows[end - 1].first + rows[end - 1].count;
     append(out.data, entries.data() + kEntryBytes * rows[begin].first, kEntryBytes * (last - rows[begin].first));
     begin = end;
   }
-  require(out.data.size() <= std::numeric_limits<std::uint32_t>::max(), "a block must take less than 4 GiB");
-  out.bucket_offset.push_back(static_cast<std::uint32_t>(out.data.size()));
+  require(out.data.size() <= std::numeric_limits<uint32_t>::max(), "a block must take less than 4 GiB");
+  out.bucket_offset.push_back(static_cast<uint32_t>(out.data.size()));
   return out;
 }
 
-WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, const std::vector<std::int64_t>& node_blocks) {
+WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, std::vector<int64_t>&& node_block) {
   WeightArrays all;
-  for (const std::int64_t n : node_blocks) all.node_block.push_back(all.node_block.back() + n);
-  require(all.node_block.back() == static_cast<std::int64_t>(blocks.size()), "node_blocks must sum to the number of blocks");
-  std::size_t n_bytes = kBlockPadding, n_offsets = 0, n_slots = 0;
+  all.node_block = std::move(node_block);
+  size_t n_bytes = kBlockPadding, n_offsets = 0, n_slots = 0;
   for (const EncodedBlock& b : blocks) {
     n_bytes += b.data.size();
     n_offsets += b.bucket_offset.size();
@@ -143,9 +123,9 @@ WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, const std::vector<s
     append(all.data, b.data);
     append(all.bias, b.bias);
     append(all.scale, b.scale);
-    all.bucket_start.push_back(static_cast<std::int64_t>(all.bucket_offset.size()));
-    all.data_start.push_back(static_cast<std::int64_t>(all.data.size()));
-    all.block_slot.push_back(static_cast<std::int64_t>(all.bias.size()));
+    all.bucket_start.push_back(static_cast<int64_t>(all.bucket_offset.size()));
+    all.data_start.push_back(static_cast<int64_t>(all.data.size()));
+    all.block_slot.push_back(static_cast<int64_t>(all.bias.size()));
   }
   all.data.resize(all.data.size() + kBlockPadding, 0);
   return all;
@@ -153,39 +133,39 @@ WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, const std::vector<s
 
 namespace {
 
-void require_block(const WeightBlock& block, std::int64_t n_bytes, std::int64_t n_features) {
+void require_block(const WeightBlock& block, int64_t n_bytes, int64_t n_features) {
   using weight_blocks::load16;
-  const auto shift = static_cast<std::int64_t>(block.shift);
+  const auto shift = static_cast<int64_t>(block.shift);
   require(block.shift <= kLargestShift, "shift must be at most 16");
-  const std::int64_t low_bytes = block.shift <= 8 ? 1 : 2;
+  const int64_t low_bytes = block.shift <= 8 ? 1 : 2;
   require(block.bucket_offset[0] == 0 && block.bucket_offset[block.n_buckets] == n_bytes,
           "bucket_offset must start at 0 and end at the block's number of bytes");
   require(block.n_buckets == 0 || (block.n_buckets - 1) << shift < n_features,
           "features of the weights must lie below n_features");
   // Neighbours first: then no bucket leaves the block.
-  for (std::int64_t b = 0; b < block.n_buckets; ++b)
+  for (int64_t b = 0; b < block.n_buckets; ++b)
     require(block.bucket_offset[b] <= block.bucket_offset[b + 1], "bucket_offset must not decrease");
-  for (std::int64_t b = 0; b < block.n_buckets; ++b) {
-    const std::uint8_t* p = block.data + block.bucket_offset[b];
-    const std::uint8_t* end = block.data + block.bucket_offset[b + 1];
+  for (int64_t b = 0; b < block.n_buckets; ++b) {
+    const uint8_t* p = block.data + block.bucket_offset[b];
+    const uint8_t* end = block.data + block.bucket_offset[b + 1];
     if (p == end) continue;
     require(end - p >= 2, "a bucket must hold at least one row");
-    const std::int64_t n = static_cast<std::int64_t>(load16(p)) + 1;
+    const int64_t n = static_cast<int64_t>(load16(p)) + 1;
     p += 2;
     require(end - p >= n * (low_bytes + 1), "a bucket must hold all its rows");
-    const std::uint8_t* lows = p;
-    const std::uint8_t* counts = p + n * low_bytes;
+    const uint8_t* lows = p;
+    const uint8_t* counts = p + n * low_bytes;
     p = counts + n;
-    std::int64_t previous = -1;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t low = low_bytes == 1 ? lows[i] : load16(lows + 2 * i);
-      require(low > previous && low < (std::int64_t{1} << shift), "features must ascend within their bucket");
+    int64_t previous = -1;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t low = low_bytes == 1 ? lows[i] : load16(lows + 2 * i);
+      require(low > previous && low < (int64_t{1} << shift), "features must ascend within their bucket");
       require((b << shift) + low < n_features, "features of the weights must lie below n_features");
       previous = low;
       const WeightRow row{p, counts[i] + 1};
       require(end - p >= kEntryBytes * row.count, "a bucket must hold all its entries");
       int last = -1;
-      for (std::int32_t e = 0; e < row.count; ++e) {
+      for (int32_t e = 0; e < row.count; ++e) {
         const auto slot = static_cast<int>(row.slot(e));
         require(slot > last && slot < block.n_slots, "slots must ascend within a feature");
         last = slot;
@@ -196,133 +176,46 @@ void require_block(const WeightBlock& block, std::int64_t n_bytes, std::int64_t 
   }
 }
 
-void require_cuts(const std::int64_t* start, std::int64_t n, std::int64_t total, const char* name) {
+void require_cuts(const int64_t* start, int64_t n, int64_t total, const char* name) {
   bool ok = start[0] == 0 && start[n] == total;
-  for (std::int64_t i = 0; i < n; ++i) ok = ok && start[i] <= start[i + 1];
+  for (int64_t i = 0; i < n; ++i) ok = ok && start[i] <= start[i + 1];
   if (!ok) throw std::invalid_argument(std::string(name) + " must ascend from 0 to the size of what it cuts");
 }
 
 }  // namespace
 
-void WeightBlocksView::validate(std::int64_t n_features) const {
-  require(n_features >= 0 && n_features <= std::numeric_limits<std::int32_t>::max(),
-          "n_features must lie in [0, 2^31)");
+void WeightBlocksView::validate(int64_t n_features) const {
+  require(n_features >= 0 && n_features <= std::numeric_limits<int32_t>::max(), "n_features must lie in [0, 2^31)");
   require(n_bytes >= kBlockPadding, "data must end with 64 bytes of padding");
   require_cuts(node_block, n_nodes, n_blocks, "node_block");
   require_cuts(block_slot, n_blocks, n_slots, "block_slot");
   require_cuts(bucket_start, n_blocks, n_bucket_offsets, "bucket_start");
   require_cuts(data_start, n_blocks, n_bytes - kBlockPadding, "data_start");
-  for (std::int64_t s = 0; s < n_slots; ++s)
+  for (int64_t s = 0; s < n_slots; ++s)
     require(std::isfinite(bias[s]) && std::isfinite(scale[s]), "bias and scale must be finite");
-  for (std::int64_t b = 0; b < n_blocks; ++b) {
-    const std::int64_t slots = block_slot[b + 1] - block_slot[b];
+  for (int64_t b = 0; b < n_blocks; ++b) {
+    const int64_t slots = block_slot[b + 1] - block_slot[b];
     require(slots >= 1 && slots <= kMaxBlockSlots, "a block must have 1 to 256 slots");
     require(bucket_start[b] < bucket_start[b + 1], "a block must have at least one bucket_offset");
     require_block(block(b), data_start[b + 1] - data_start[b], n_features);
   }
 }
 
-WeightBlocks::WeightBlocks(std::int64_t n_features, const In1<std::int64_t>& node_block,
-                           const In1<std::int64_t>& block_slot, const In1<std::int64_t>& bucket_start,
-                           const In1<std::int64_t>& data_start, const In1<std::uint8_t>& shift,
-                           const In1<std::uint32_t>& bucket_offset, const In1<std::uint8_t>& data,
-                           const In1<float>& bias, const In1<float>& scale)
+WeightBlocks::WeightBlocks(int64_t n_features, const In1<int64_t>& node_block, const In1<int64_t>& block_slot,
+                           const In1<int64_t>& bucket_start, const In1<int64_t>& data_start, const In1<uint8_t>& shift,
+                           const In1<uint32_t>& bucket_offset, const In1<uint8_t>& data, const In1<float>& bias,
+                           const In1<float>& scale)
     : n_features_(n_features) {
-  const auto size = [](const auto& a) { return static_cast<std::int64_t>(a.shape(0)); };
+  const auto size = [](const auto& a) { return static_cast<int64_t>(a.shape(0)); };
   require(size(node_block) >= 1 && size(block_slot) >= 1, "node_block and block_slot must not be empty");
   require(size(bucket_start) == size(block_slot) && size(data_start) == size(block_slot) &&
               size(shift) == size(block_slot) - 1,
           "block_slot, bucket_start, data_start and shift must be about the same blocks");
   require(size(bias) == size(scale), "bias and scale must have the same length");
-  view_ = {node_block.data(),    block_slot.data(),    bucket_start.data(), data_start.data(),      shift.data(),
-           bucket_offset.data(), data.data(),          bias.data(),         scale.data(),           size(node_block) - 1,
-           size(block_slot) - 1, size(bias),           size(bucket_offset), size(data)};
+  view_ = {node_block.data(),    block_slot.data(), bucket_start.data(), data_start.data(), shift.data(),
+           bucket_offset.data(), data.data(),       bias.data(),         scale.data(),      size(node_block) - 1,
+           size(block_slot) - 1, size(bias),        size(bucket_offset), size(data)};
   view_.validate(n_features_);
-}
-
-WeightArrays encode_weights(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
-                            const In1<float>& values, const In1<float>& bias, const In1<std::int64_t>& node_start) {
-  require(indptr.shape(0) >= 1 && indices.shape(0) == values.shape(0), "weights must be a CSR matrix");
-  const auto n_slots = static_cast<std::int64_t>(indptr.shape(0)) - 1;
-  require_indptr(indptr, static_cast<std::int64_t>(indices.shape(0)), "indptr");
-  require(static_cast<std::int64_t>(bias.shape(0)) == n_slots, "bias must have one entry a slot");
-  require_indptr(node_start, n_slots, "node_start");
-  WeightArrays arrays;
-  struct Entry {
-    std::int32_t feature;
-    std::uint8_t slot;
-    float weight;
-  };
-  std::vector<EncodedBlock> blocks;
-  std::vector<std::int64_t> node_blocks;
-  for (std::size_t node = 0; node + 1 < node_start.shape(0); ++node) {
-    const std::int64_t first = node_start.data()[node], last = node_start.data()[node + 1];
-    node_blocks.push_back((last - first + kMaxBlockSlots - 1) / kMaxBlockSlots);
-    for (std::int64_t begin = first; begin < last; begin += kMaxBlockSlots) {
-      const std::int64_t end = std::min(begin + kMaxBlockSlots, last);
-      std::vector<Entry> entries;
-      for (std::int64_t s = begin; s < end; ++s)
-        for (std::int64_t p = indptr.data()[s]; p < indptr.data()[s + 1]; ++p)
-          entries.push_back({indices.data()[p], static_cast<std::uint8_t>(s - begin), values.data()[p]});
-      std::stable_sort(entries.begin(), entries.end(),
-                       [](const Entry& a, const Entry& b) { return a.feature < b.feature; });
-      RawBlock raw;
-      raw.bias.assign(bias.data() + begin, bias.data() + end);
-      for (const Entry& e : entries) {
-        if (raw.feature.empty() || raw.feature.back() != e.feature) {
-          raw.feature.push_back(e.feature);
-          raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
-        }
-        raw.slot.push_back(e.slot);
-        raw.weight.push_back(e.weight);
-      }
-      raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
-      blocks.push_back(encode(raw));
-    }
-  }
-  arrays = concatenate(std::move(blocks), node_blocks);
-  return arrays;
-}
-
-std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> decode_weights(const WeightBlocks& weights) {
-  const WeightBlocksView& view = weights.view();
-  std::vector<std::int64_t> indptr(static_cast<std::size_t>(view.n_slots) + 1, 0);
-  std::vector<std::int32_t> indices;
-  std::vector<float> values;
-  const auto visit = [&](auto&& entry) {
-    for (std::int64_t b = 0; b < view.n_blocks; ++b) {
-      const WeightBlock block = view.block(b);
-      block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
-        for (std::int32_t e = 0; e < row.count; ++e)
-          entry(static_cast<std::size_t>(view.block_slot[b] + row.slot(e)), feature,
-                block.scale[row.slot(e)] * static_cast<float>(row.weight(e)));
-      });
-    }
-  };
-  visit([&](std::size_t slot, std::int32_t, float) { ++indptr[slot + 1]; });
-  for (std::size_t s = 1; s < indptr.size(); ++s) indptr[s] += indptr[s - 1];
-  indices.resize(static_cast<std::size_t>(indptr.back()));
-  values.resize(indices.size());
-  std::vector<std::int64_t> next(indptr.begin(), indptr.end() - 1);
-  visit([&](std::size_t slot, std::int32_t feature, float weight) {
-    const auto at = static_cast<std::size_t>(next[slot]++);
-    indices[at] = feature;
-    values[at] = weight;
-  });
-  return std::make_tuple(to_array(std::move(indptr)), to_array(std::move(indices)), to_array(std::move(values)));
-}
-
-std::tuple<Array1<std::int32_t>, Array1<float>> find_weights(const WeightBlocks& weights, std::int64_t block, std::int32_t feature) {
-  require(block >= 0 && block < weights.view().n_blocks, "block must be one of the blocks");
-  require(feature >= 0, "feature must be non-negative");
-  const WeightRow row = weights.view().block(block).find(feature);
-  std::vector<std::int32_t> slots;
-  std::vector<float> values;
-  for (std::int32_t e = 0; e < row.count; ++e) {
-    slots.push_back(static_cast<std::int32_t>(row.slot(e)));
-    values.push_back(row.weight(e));
-  }
-  return std::make_tuple(to_array(std::move(slots)), to_array(std::move(values)));
 }
 
 }  // namespace metarank

@@ -133,13 +133,13 @@ def minimum(
             moved, turned = [], []
             direction, slope = -gradient, -dot(gradient, gradient)
         first = 1.0 if moved else min(1.0, 1 / np.sqrt(-slope))
-        found = _step(objective, x, direction, loss, slope, first)
-        if found is None:
+        step = _step(objective, x, direction, loss, slope, first)
+        if step is None:
             if not moved:
                 break
             moved, turned = [], []
             continue
-        size, new_loss, new_gradient = found
+        size, new_loss, new_gradient = step
         steps += 1
         moved.append(size * direction)
         turned.append(new_gradient - gradient)

@@ -24,14 +24,14 @@ def cpu_limit(root: Path = ROOT, membership: Path = MEMBERSHIP) -> float | None:
     >>> cpu_limit(Path("/missing")) is None
     True
     """
-    found = []
+    limits = []
     for group in _groups("cpu", root, membership):
         quota, _, period = _read(group / "cpu.max").partition(" ")
         quota = quota or _read(group / "cpu.cfs_quota_us")
         period = period or _read(group / "cpu.cfs_period_us")
         if quota.isdigit() and period.isdigit() and int(period) > 0 and int(quota) > 0:
-            found.append(int(quota) / int(period))
-    return min(found, default=None)
+            limits.append(int(quota) / int(period))
+    return min(limits, default=None)
 
 
 def memory_left(root: Path = ROOT, membership: Path = MEMBERSHIP) -> int | None:
@@ -44,13 +44,13 @@ def memory_left(root: Path = ROOT, membership: Path = MEMBERSHIP) -> int | None:
     >>> memory_left(Path("/missing")) is None
     True
     """
-    found = []
+    left = []
     for group in _groups("memory", root, membership):
         limit = _read(group / "memory.max") or _read(group / "memory.limit_in_bytes")
         used = _read(group / "memory.current") or _read(group / "memory.usage_in_bytes")
         if limit.isdigit() and used.isdigit() and int(limit) < _UNLIMITED:
-            found.append(max(0, int(limit) - max(0, int(used) - _inactive_file(group))))
-    return min(found, default=None)
+            left.append(max(0, int(limit) - max(0, int(used) - _inactive_file(group))))
+    return min(left, default=None)
 
 
 def _inactive_file(group: Path) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal, overload
+from typing import Any
 
 from metarank._util.threads import available_cores
 from metarank._util.version import __version__
@@ -21,12 +22,8 @@ _LIBRARIES = {
 }
 
 
-@overload
-def show_config(as_dict: Literal[True]) -> dict[str, Any]: ...
-@overload
-def show_config(as_dict: Literal[False] = False) -> None: ...
-def show_config(as_dict: bool = False) -> dict[str, Any] | None:
-    """Print, or return, what metarank runs on: versions, level of the processor, threads and their libraries.
+def show_config(as_dict: bool = False) -> Any:
+    """Print as JSON, or return, what metarank runs on: versions, processor, threads and their libraries.
 
     Parameters
     ----------
@@ -54,18 +51,18 @@ def show_config(as_dict: bool = False) -> dict[str, Any] | None:
     Examples
     --------
     >>> import metarank
-    >>> found = metarank.show_config(as_dict=True)
-    >>> found["versions"]["metarank"] == metarank.__version__
+    >>> config = metarank.show_config(as_dict=True)
+    >>> config["versions"]["metarank"] == metarank.__version__
     True
-    >>> found["cpu_level"] in found["cpu_levels"]
+    >>> config["cpu_level"] in config["cpu_levels"]
     True
     """
     if not isinstance(as_dict, bool):
         raise TypeError(f"as_dict must be True or False, got {as_dict!r:.80}")
-    found = _config()
+    config = _config()
     if as_dict:
-        return found
-    print("\n".join(_lines(found)))
+        return config
+    print(json.dumps(config, indent=2))
     return None
 
 
@@ -81,14 +78,9 @@ def _config() -> dict[str, Any]:
             versions[name] = version(name)
         except (ImportError, PackageNotFoundError):
             versions[name] = getattr(sys.modules.get(module), "__version__", None)
+    names = {"user_api": "user_api", "internal_api": "name", "version": "version", "num_threads": "threads"}
     pools = [
-        {
-            "user_api": pool["user_api"],
-            "name": pool["internal_api"],
-            "version": pool["version"],
-            "threads": pool["num_threads"],
-            "file": os.path.basename(pool["filepath"]),
-        }
+        {name: pool[key] for key, name in names.items()} | {"file": os.path.basename(pool["filepath"])}
         for pool in threadpool_info()
     ]
     return {
@@ -100,17 +92,3 @@ def _config() -> dict[str, Any]:
         "threads": available_cores(),
         "thread_pools": sorted(pools, key=lambda pool: (pool["user_api"], pool["file"])),
     }
-
-
-def _lines(found: dict[str, Any]) -> list[str]:
-    lines = [f"{name:<14}{number or 'absent'}" for name, number in found["versions"].items()]
-    lines += [
-        f"{'platform':<14}{found['platform']}",
-        f"{'cpu level':<14}{found['cpu_level']} (of {', '.join(found['cpu_levels'])})",
-        f"{'compiler':<14}{found['compiler']}",
-        f"{'threads':<14}{found['threads']}",
-    ]
-    for pool in found["thread_pools"]:
-        named = f"{pool['name']} {pool['version'] or ''}".strip()
-        lines.append(f"{pool['user_api']:<14}{named}, {pool['threads']} threads, {pool['file']}")
-    return lines

@@ -22,8 +22,8 @@ def _on_arrays(of_core: Callable[[np.ndarray], np.ndarray], what: str) -> Elemen
         if type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.c_contiguous:
             return of_core(x)
         x = np.asarray(x)
-        found = of_core(np.ascontiguousarray(x, np.float64).ravel()).reshape(x.shape)
-        return found.astype(np.float32 if x.dtype == np.float32 else np.float64, copy=False)[()]
+        values = of_core(np.ascontiguousarray(x, np.float64).ravel()).reshape(x.shape)
+        return values.astype(np.float32 if x.dtype == np.float32 else np.float64, copy=False)[()]
 
     function.__doc__ = f"{what}, elementwise: float32 of float32, else float64; a scalar of a scalar."
     return function

@@ -1,7 +1,8 @@
-"""Files and folders that appear whole or not at all.
+"""Files and folders that appear complete or not at all.
 
-Both are written beside their place and renamed when complete and on the disk, so that a process that is
-killed, or a machine that goes down, leaves what stood there or what was to come, never a part of it.
+Content is written into a hidden folder beside its place and renamed when it is complete and on the disk. A
+failed or interrupted write leaves what stood there; so does a process that is killed, or a machine that goes
+down. A killed process may leave the hidden folder `.metarank-...`, which can be deleted.
 """
 
 from __future__ import annotations
@@ -10,46 +11,37 @@ import ctypes
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
-from metarank._util.staging import (
-    NEW,
-    OCCUPIED,
-    displaced,
-    put_back,
-    remove_leftovers,
-    restore,
-    staging,
-    standing,
-    sync_folder,
-)
-
 F = TypeVar("F", bound=Callable[..., Any])
 PathLike = str | os.PathLike[str]
 
+_HIDDEN = ".metarank-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _READINGS = 100
 # What a write without a file's name ends in where there is no room.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-# What an exchange gives where it is not known, where a sandbox forbids it, and where a name has just gone.
-_CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM, errno.ENOENT)
+# What renaming onto a folder that is not empty gives.
+_OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
+# What an exchange gives where it is not known, and where a sandbox forbids it.
+_CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
 
 
 @contextmanager
 def whole_file(path: PathLike, mode: str = "w") -> Iterator[IO]:
     """A file that is written beside its place and renamed when complete; what stood there stays until then.
 
-    A device or a pipe has no content to keep and is written to directly. What processes that were killed
-    left of the same file is removed.
+    A device or a pipe has no content to keep and is written to directly.
 
     Raises
     ------
     OSError
-        If `path` is a folder, or its folder cannot be written to.
+        If `path` is a folder, or its folder is missing or cannot be written to.
 
     Examples
     --------
@@ -72,14 +64,13 @@ def whole_file(path: PathLike, mode: str = "w") -> Iterator[IO]:
             yield device
         return
     target = target.resolve()
-    remove_leftovers(target)
-    with _naming(path), staging(target, _new_file) as place:
-        with open(place, mode, **text) as f:
+    with _naming(path), _hidden_folder(target.parent) as hidden:
+        with open(hidden / "new", mode, **text) as f:
             yield f
             f.flush()
             os.fsync(f.fileno())
-        os.replace(place, target)
-        sync_folder(target.parent)
+        os.replace(hidden / "new", target)
+        _sync(target.parent)
 
 
 @contextmanager
@@ -87,9 +78,9 @@ def whole_folder(path: PathLike) -> Iterator[Path]:
     """A folder that is written beside its place; when the block ends it takes the place of what stood there.
 
     The block gets the folder to write to, and brings the files in it to the disk itself. Folders above that
-    are missing are made. An earlier folder is exchanged for the new one in one step; on file systems that
-    cannot do that it is set aside first, where `metarank._util.staging.standing` finds it, should the
-    process be killed in between. What processes that were killed left of the same folder is removed.
+    are missing are made. On Linux an earlier folder is exchanged for the new one in one step. Elsewhere, and
+    on file systems that cannot do that, it takes two renames: a process that is killed between them leaves
+    the earlier folder as `old` in the hidden folder beside.
 
     Raises
     ------
@@ -106,148 +97,124 @@ def whole_folder(path: PathLike) -> Iterator[Path]:
     ['a.txt']
     """
     target = Path(path).resolve()
-    _make_folders(target.parent)
-    restore(target)
-    remove_leftovers(target)
-    with _naming(path), staging(target, os.mkdir) as place:
-        yield place
-        sync_folder(place)
-        _put_in_place(place, target)
-        sync_folder(target.parent)
-
-
-@contextmanager
-def _naming(path: PathLike) -> Iterator[None]:
-    """Errors of the writing name what was to be written, not the place beside it, and never nothing."""
-    try:
-        yield
-    except OSError as error:
-        of_place = error.filename is not None and NEW in os.fsdecode(error.filename)
-        if of_place or (error.filename is None and error.errno in _NO_ROOM):
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-        raise
+    missing = [parent for parent in target.parents if not parent.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for parent in missing:
+        _sync(parent.parent)
+    with _naming(path), _hidden_folder(target.parent) as hidden:
+        new = hidden / "new"
+        new.mkdir()
+        yield new
+        _sync(new)
+        _put_in_place(new, target, hidden / "old")
+        _sync(target.parent)
 
 
 def can_be_written(path: PathLike) -> None:
-    """Find out whether something can be made at `path`, by making it beside; permissions alone do not tell.
+    """Check that something can be made at `path`, by making it beside; permissions alone do not tell.
 
     Raises
     ------
     OSError
         If not.
     """
-    target = Path(path).resolve()
-    parent = next(p for p in target.parents if p.exists())
-    if not parent.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
-    first = parent / target.relative_to(parent).parts[0]
-    remove_leftovers(first)
-    with staging(first, os.mkdir):
+    with _hidden_folder(next(parent for parent in Path(path).resolve().parents if parent.exists())):
         pass
 
 
-def bytes_on_disk(found: os.stat_result) -> int:
-    """What a file takes up of its size: holes, which read as zeros, take up nothing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryFile() as f:
-    ...     _ = f.write(b"words"), f.truncate(1 << 30), f.flush()
-    ...     bytes_on_disk(os.fstat(f.fileno())) < 1 << 20
-    True
-    """
-    # Not every system tells.
-    blocks: int | None = getattr(found, "st_blocks", None)
-    return found.st_size if blocks is None else min(found.st_size, 512 * blocks)
-
-
 def of_one_moment(read: F) -> F:
-    """Of a function that reads a folder written by `whole_folder`: what it gives is of one content.
+    """Of a function that reads a folder written by `whole_folder`: what it returns is of one content.
 
-    Where another process replaced the folder while it was read, it is read again; where one was killed
-    between setting a folder aside and putting the next in place, what was set aside is read.
+    Where another process replaced the folder while it was read, it is read again.
     """
 
     @wraps(read)
     def reading(path: PathLike, *args: Any, **kwargs: Any) -> Any:
         for _ in range(_READINGS):
-            place, before = _found(Path(path))
+            before = _identity(path)
             try:
-                found = read(path if place == Path(path) else place, *args, **kwargs)
+                content = read(path, *args, **kwargs)
             except (ValueError, OSError):
-                if _found(Path(path)) == (place, before):
+                if _identity(path) == before:
                     raise
             else:
-                if _found(Path(path)) == (place, before):
-                    return found
+                if _identity(path) == before:
+                    return content
         raise OSError(errno.EBUSY, "it is replaced again and again while it is read", str(path))
 
     return cast(F, reading)
 
 
-def _found(target: Path) -> tuple[Path, tuple[int, int, int] | None]:
-    """Where the content of a folder stands, and what tells it from any other."""
-    aside = standing(target.resolve())
-    place = aside if aside.exists() and not target.exists() else target
+def _identity(path: PathLike) -> tuple[int, int, int] | None:
+    """What tells a folder from any other that stood or will stand at `path`."""
     try:
-        found = place.stat()
+        status = os.stat(path)
     except OSError:
-        return place, None
-    return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def _new_file(place: Path) -> None:
-    os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-
-
-def _make_folders(folder: Path) -> None:
-    if folder.exists():
-        return
-    _make_folders(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync_folder(folder.parent)
-
-
-def _put_in_place(place: Path, target: Path) -> None:
-    """Rename `place` to `target`, in the place of a folder that stands there."""
-    while True:
-        try:
-            os.rename(place, target)  # in one step where nothing, or an empty folder, stands there
-            return
-        except OSError as error:
-            if error.errno not in OCCUPIED:
-                raise
-        if _exchange(place, target) or _replace_in_two_steps(place, target):
-            return
-
-
-def _replace_in_two_steps(place: Path, target: Path) -> bool:
-    """Set `target` aside and rename `place` to it; False where another process was quicker."""
-    old = displaced(place)
+@contextmanager
+def _hidden_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in `parent`, removed with its content when the block ends."""
+    hidden = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=parent))
     try:
-        os.rename(target, old)
-        os.rename(place, target)
-        return True
-    except OSError as error:
-        if error.errno not in (*OCCUPIED, errno.ENOENT):
-            raise
-        return False
+        yield hidden
     finally:
-        if old.exists() and not target.exists():
-            put_back(old, target)
-        shutil.rmtree(old, ignore_errors=True)
+        try:
+            shutil.rmtree(hidden, ignore_errors=True)
+        except KeyboardInterrupt:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
 
 
-def _exchange(one: Path, other: Path) -> bool:
+@contextmanager
+def _naming(path: PathLike) -> Iterator[None]:
+    """Errors of the writing name what was to be written, not the hidden folder, and never nothing."""
+    try:
+        yield
+    except OSError as error:
+        is_hidden = error.filename is not None and _HIDDEN in os.fsdecode(error.filename)
+        if is_hidden or (error.filename is None and error.errno in _NO_ROOM):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _put_in_place(new: Path, target: Path, old: Path) -> None:
+    """Rename the folder `new` to `target`; what stands there goes to `new` or `old`."""
+    try:
+        os.rename(new, target)  # in one step where nothing, or an empty folder, stands there
+    except OSError as error:
+        if error.errno not in _OCCUPIED:
+            raise
+        if _exchanged(new, target):
+            return
+        try:
+            os.rename(target, old)
+            os.rename(new, target)
+        finally:
+            if old.exists() and not target.exists():
+                os.rename(old, target)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
     """Exchange two names in one step (Linux); False where the system or the file system cannot."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False
     failed = rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
-    if not failed:
-        return True
-    code = ctypes.get_errno()
-    if code in _CANNOT_EXCHANGE:
-        return False
-    raise OSError(code, os.strerror(code), str(one), None, str(other))
+    code = ctypes.get_errno() if failed else 0
+    if failed and code not in _CANNOT_EXCHANGE:
+        raise OSError(code, os.strerror(code), str(one), None, str(other))
+    return not failed

@@ -26,10 +26,10 @@ def parse_json(text: str | bytes) -> Any:
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        by_name = dict(pairs)
+        if len(by_name) < len(pairs):
             raise _repeated(str(first_repeated(name for name, _ in pairs)), text)
-        return found
+        return by_name
 
     try:
         return json.loads(text, object_pairs_hook=once)

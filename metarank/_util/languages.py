@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from metarank._util.extra import require_extra
-
 AUTO = "auto"
 # By its ISO 639-1 code, the name that Snowball has for a language.
 LANGUAGES = {
@@ -25,8 +23,6 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
         If it is no language that can be stemmed.
     TypeError
         If it is no text.
-    ImportError
-        If PyStemmer (extra ``language``) is not installed.
 
     Examples
     --------
@@ -46,5 +42,4 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
                 f"language must be None, {or_auto}one of {', '.join(sorted(LANGUAGES.values()))}, or a code "
                 f"such as 'en', got {language!r:.80}"
             )
-    require_extra("language", "Stemmer")
     return name

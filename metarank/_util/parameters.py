@@ -82,12 +82,6 @@ def check_random_state(value: Any, most: int = _LARGEST) -> None:
         raise ValueError(f"{rule}, got {value!r}")
 
 
-def require_seed(random_state: Any, where: str) -> None:
-    """Refuses a seed that is to be drawn, where another run must have the same."""
-    if not isinstance(random_state, Integral):
-        raise ValueError(f"random_state must be an integer {where}, got {random_state!r}")
-
-
 def seed_of(random_state: Any, most: int = _LARGEST) -> int:
     """The seed that a `random_state` means: an integer itself, the next draw of a RandomState or Generator
     (which moves on), fresh entropy for None.

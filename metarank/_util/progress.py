@@ -40,7 +40,7 @@ def report(stage: str, done: float) -> None:
     of the current part (`as_part`, `side_by_side`). It costs microseconds, and no result depends on it.
     """
     listener = _listener.get()
-    level = logging.DEBUG if isinstance(listener, _PartOfWork) else logging.INFO
+    level = logging.DEBUG if isinstance(listener, _Part) else logging.INFO
     logger.log(level, "%3.0f %% %s", 100 * done, stage)
     if listener is not None:
         listener(stage, done)
@@ -56,15 +56,20 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class _PartOfWork:
-    """Listens to the reports of a part of the work, and passes them on as reports of the whole."""
+class _Part:
+    """Listens to the reports of a part of the work, and passes them on as reports of the work around it.
 
-    def __init__(self, tell: Listener | None, stage: str) -> None:
-        self.tell, self.stage = tell, stage
+    `share_done` tells from the share of the part that is done the share of that work.
+    """
+
+    def __init__(self, stage: str, share_done: Callable[[float], float], lock: Lock) -> None:
+        self.outer, self.stage, self.share_done, self.lock = _listener.get(), stage, share_done, lock
 
     def __call__(self, stage: str, done: float) -> None:
-        if self.tell is not None:
-            self.tell(f"{self.stage}{_WITHIN}{stage}" if stage else self.stage, done)
+        if self.outer is not None:
+            with self.lock:
+                within = f"{self.stage}{_WITHIN}{stage}" if stage else self.stage
+                self.outer(within, min(1.0, self.share_done(done)))
 
 
 @contextmanager
@@ -81,14 +86,8 @@ def as_part(stage: str, start: float, share: float) -> Iterator[None]:
     second of two 0.5
     second of two: boosting 0.75
     """
-    outer = _listener.get()
     report(stage, start)
-
-    def tell(stage: str, done: float) -> None:
-        assert outer is not None
-        outer(stage, min(1.0, start + share * done))
-
-    with listening(_PartOfWork(tell if is_heard() else None, stage)):
+    with listening(_Part(stage, lambda done: start + share * done, Lock())):
         yield
 
 
@@ -109,23 +108,24 @@ def side_by_side(stages: Sequence[str]) -> list[AbstractContextManager[None]]:
     fold 1 of 2 0.5
     fold 1 of 2 1.0
     """
-    outer, heard, lock, behind = _listener.get(), is_heard(), Lock(), [0.0] * len(stages)
+    lock, behind = Lock(), [0.0] * len(stages)
+
+    def share_done(number: int, done: float) -> float:
+        behind[number] = max(behind[number], done)
+        return sum(behind) / len(behind)
 
     @contextmanager
-    def part(number: int) -> Iterator[None]:
-        def tell(stage: str, done: float) -> None:
-            with lock:
-                behind[number] = max(behind[number], done)
-                assert outer is not None
-                outer(stage, min(1.0, sum(behind) / len(behind)))
-
-        mine = _PartOfWork(tell if heard else None, stages[number])
-        mine("", 0.0)
-        with listening(mine):
+    def entered(part: _Part) -> Iterator[None]:
+        part("", 0.0)
+        with listening(part):
             yield
-        mine("", 1.0)
+        part("", 1.0)
 
-    return [part(number) for number in range(len(stages))]
+    # Made here, where the listener is known: threads begin without one.
+    return [
+        entered(_Part(stage, functools.partial(share_done, number), lock))
+        for number, stage in enumerate(stages)
+    ]
 
 
 def in_turn(work: Callable[[T], R], items: Sequence[T], stage: Callable[[T], str]) -> list[R]:
@@ -151,7 +151,9 @@ def in_turn(work: Callable[[T], R], items: Sequence[T], stage: Callable[[T], str
 def is_heard() -> bool:
     """Whether anybody listens: work may be cut into more parts, of the same result, so that it is told of."""
     listener = _listener.get()
-    return listener.tell is not None if isinstance(listener, _PartOfWork) else listener is not None
+    while isinstance(listener, _Part):
+        listener = listener.outer
+    return listener is not None
 
 
 class ProgressLine:
@@ -168,37 +170,34 @@ class ProgressLine:
         self.stream: IO[str] | None = stream if stream is not None else sys.stderr
         self.started = time.monotonic()
         self.last, self.told = "", 0.0
-        self._lock = Lock()
         self._bar: Any = None
-        if self.stream is not None and (self.stream.isatty() or _is_of_notebook(self.stream)):
-            try:
-                self._bar = _new_bar(self.stream)
-            except OSError:  # nobody reads it; the work goes on
-                self.stream = None
 
     def __call__(self, stage: str, done: float) -> None:
         if self.stream is None:
             return
         try:
-            with self._lock:
-                self._show(printable(stage), done)
+            if self.stream.isatty() or _is_of_notebook(self.stream):
+                self._show_bar(self.stream, printable(stage), done)
+            else:
+                self._show_line(self.stream, printable(stage), done)
         except OSError:  # nobody reads it any more; the work goes on
             self.stream = None
 
-    def _show(self, stage: str, done: float) -> None:
-        assert self.stream is not None
-        if self._bar is not None:
-            shown = self._bar.update(done - self._bar.n)
-            if stage != self.last:
-                self._bar.set_description_str(stage, refresh=not shown)
-            self.last = stage
-            return
-        whole, seconds = stage.partition(_WITHIN)[0], time.monotonic() - self.started
-        if whole != self.last or seconds - self.told >= _PATIENCE:
-            self.stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
-            self.stream.flush()
+    def _show_bar(self, stream: IO[str], stage: str, done: float) -> None:
+        if self._bar is None:
+            self._bar = _new_bar(stream)
+        shown = self._bar.update(done - self._bar.n)
+        if stage != self.last:
+            self._bar.set_description_str(stage, refresh=not shown)
+        self.last = stage
+
+    def _show_line(self, stream: IO[str], stage: str, done: float) -> None:
+        outer_stage, seconds = stage.partition(_WITHIN)[0], time.monotonic() - self.started
+        if outer_stage != self.last or seconds - self.told >= _PATIENCE:
+            stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
+            stream.flush()
             self.told = seconds
-        self.last = whole
+        self.last = outer_stage
 
     def clear(self) -> None:
         """Take the line away."""

@@ -1,4 +1,4 @@
-"""Help on estimators that tells of what they do, and not of the set-up of scikit-learn's metadata routing."""
+"""Help on estimators that tells of what they do, not of scikit-learn's metadata routing or of saving."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import re
 from abc import ABCMeta
 from collections.abc import Iterable
 
-_ROUTING = re.compile(r"set_\w+_request|get_metadata_routing")
+# Metadata routing; how objects are saved and restored, which `save` and `load` do.
+_HIDDEN = re.compile(
+    r"set_\w+_request|get_metadata_routing|__init_subclass__|__[gs]etstate__|__sklearn_\w+__|"
+    r"saved|saved_as|tag|get_state|from_state|restored|named_sizes"
+)
 
 
 class ShortHelp(ABCMeta):
-    """The kind of classes of which `dir`, and with it `help`, does not list the methods of metadata routing.
+    """The kind of classes of which `dir`, and with it `help`, does not list the methods of metadata routing
+    and of saving.
 
     scikit-learn gives each estimator `set_fit_request`, `set_predict_request` and so on, with a page of text
     each. They are there as ever, also for those who call them.
@@ -25,4 +30,4 @@ class ShortHelp(ABCMeta):
     """
 
     def __dir__(cls) -> Iterable[str]:
-        return [name for name in super().__dir__() if not _ROUTING.fullmatch(name)]
+        return [name for name in super().__dir__() if not _HIDDEN.fullmatch(name)]

@@ -10,11 +10,12 @@ import logging
 import math
 import os
 import sys
+from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Integral
-from threading import Lock, get_ident
+from queue import SimpleQueue
+from threading import Lock, Thread, get_ident
 from typing import Any, TypeVar
 
 from metarank._util.cgroup import cpu_limit
@@ -104,6 +105,9 @@ def threads_for(work: int, n_jobs: int) -> int:
 def in_threads(task: Callable[..., T], *items: Iterable[Any], n_jobs: int) -> Iterator[T]:
     """What `task` gives for each item, in their order, by at most `n_jobs` threads; by this one if by one.
 
+    An interrupt within a lock that is written in Python (`Future.result`, `Thread.start`) holds it for ever.
+    So the calling thread, which interrupts reach, waits by the queue alone; another one starts the workers.
+
     Examples
     --------
     >>> list(in_threads(pow, [2, 3, 4], [1, 2, 3], n_jobs=2))
@@ -112,8 +116,46 @@ def in_threads(task: Callable[..., T], *items: Iterable[Any], n_jobs: int) -> It
     if n_jobs <= 1:
         yield from map(task, *items)
         return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        yield from pool.map(task, *items)
+    all_arguments = list(enumerate(zip(*items)))
+    waiting = iter(all_arguments)
+    done: SimpleQueue[tuple[int, tuple[Any, BaseException | None]]] = SimpleQueue()
+    ended: SimpleQueue[None] = SimpleQueue()
+    started: list[bool] = []
+    stopped: list[bool] = []
+
+    def begin() -> None:
+        for _ in all_arguments[:n_jobs]:
+            started.append(True)
+            thread = Thread(target=work, daemon=False)  # by default it would ask what this thread is
+            try:
+                (work if stopped else thread.start)()
+            except RuntimeError:  # the system has no more threads
+                work()
+
+    def work() -> None:
+        for i, arguments in waiting:
+            if stopped:
+                break
+            try:
+                done.put((i, (task(*arguments), None)))
+            except BaseException as error:
+                done.put((i, (None, error)))
+        ended.put(None)
+
+    try:
+        start_new_thread(begin, ())
+        outcomes: dict[int, tuple[Any, BaseException | None]] = {}
+        for i in range(len(all_arguments)):
+            while i not in outcomes:
+                outcomes.update([done.get()])
+            result, error = outcomes.pop(i)
+            if error is not None:
+                raise error
+            yield result
+    finally:
+        stopped.append(True)
+        for _ in tuple(started):  # one that starts later sees that it is to stop
+            ended.get()
 
 
 class _Fork:
@@ -145,7 +187,7 @@ _fork = _Fork()
 
 
 def openmp_threads(n_jobs: int) -> int:
-    """Threads that what is built on OpenMP (LightGBM, FAISS) may use of `n_jobs`.
+    """Threads that what is built on OpenMP (LightGBM, FAISS, torch) may use of `n_jobs`.
 
     One in a process that was forked after such a library was loaded, since more would wait for threads that
     did not come along. Results do not depend on it; processes that are spawned have all their threads.

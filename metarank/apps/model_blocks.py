@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
+from metarank.data.blocks import Blocks
 from metarank.data.encoder import InputEncoder
-from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks
+from metarank.types.block_columns import CATEGORIES, NUMBERS
 
 
 def needed_blocks(encoder: InputEncoder) -> list[EncodedBlock]:
@@ -48,11 +49,11 @@ def under_names_of(parts: Sequence[EncodedBlock], blocks: Blocks) -> Blocks:
     for name, kind in blocks.kinds.items():
         for j, column in enumerate(blocks.columns.get(name, ())):
             by_column[kind, column] = blocks[name][:, j]
-    found = {
+    by_name = {
         part.name: np.column_stack([by_column[part.kind, column] for column in part.columns])
         if part.kind in (NUMBERS, CATEGORIES)
         else blocks[part.name]
         for part in parts
     }
     columns = {part.name: part.columns for part in parts if part.kind in (NUMBERS, CATEGORIES)}
-    return Blocks(found, {part.name: part.kind for part in parts}, columns)
+    return Blocks(by_name, {part.name: part.kind for part in parts}, columns)

@@ -1,4 +1,4 @@
-"""Plots by matplotlib (extra `plot`): the charts of the HTML report, fronts, and learning curves.
+"""Plots by matplotlib (extra `plot`): the charts of the HTML report, and fronts.
 
 Each takes numbers that were measured before, draws them into `ax` or into a new figure, and returns the Axes.
 """
@@ -6,25 +6,27 @@ Each takes numbers that were measured before, draws them into `ax` or into a new
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metarank._util.extra import require_extra
-from metarank._util.svg import COLOURS, SERIES
+from metarank.apps.report.charts import COLOURS
 from metarank.apps.report.content import Report, measure_report
-from metarank.objectives.bitmap import draw_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
-    from metarank.objectives.pareto import ParetoFront
+    from metarank.objectives.fronts import ParetoFront
 
 _MARKERS = "os^Dvp"
+_INK, _SOFT, _RULE = "#1c2430", "#5a6675", "#dfe4ea"
 _LENGTH = "k (length of the list)"
+_METRIC = {"auc": "AUC", "ndcg@10": "nDCG@10"}
+_FAINT = 0.28
 
 
 def measure(model: MetaRanker, dataset: Dataset, **how: Any) -> Report:
@@ -85,7 +87,7 @@ def precision_recall(report: Report, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     for (name, values), style in zip(report.precision.items(), _styles()):
         ax.plot(report.recall[name], values, label=name, **style)
-    return _dressed(ax, "recall of the first k labels", "precision of the first k labels", legend=True)
+    return _dressed(ax, "recall of the first k labels", "precision of the first k labels")
 
 
 def calibration(report: Report, ax: Axes | None = None) -> Axes:
@@ -93,63 +95,21 @@ def calibration(report: Report, ax: Axes | None = None) -> Axes:
     ax, r = _axes(ax), report.reliability
     if r is None or not r.counts.sum():
         raise ValueError("report must have probabilities, got none")
-    ax.plot([0, 1], [0, 1], "--", color=COLOURS["soft"], label="exact")
-    found = r.counts > 0
-    ax.plot(r.forecast[found], r.observed[found], "o-", color=COLOURS["s0"], label="forecasts")
-    return _dressed(ax, "probability forecast", "share found relevant", legend=True)
+    ax.plot([0, 1], [0, 1], "--", color=_SOFT, label="exact")
+    filled = r.counts > 0
+    ax.plot(r.forecast[filled], r.observed[filled], "o-", color=COLOURS[0], label="forecasts")
+    return _dressed(ax, "probability forecast", "share found relevant")
 
 
-def front(found: ParetoFront, ax: Axes | None = None) -> Axes:
-    """The trade-offs of `pareto_front`: two objectives as a plane, more as parallel coordinates."""
+def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
+    """The trade-offs of `pareto_front`: two objectives as a plane, more as parallel coordinates.
+
+    What another model dominates is faint; the knee, and the models of one objective alone, are marked.
+    """
     ax = _axes(ax)
-    draw_axes(found, ax)
+    (_plane if len(trade_offs.objective_names) == 2 else _parallel)(trade_offs, ax)
     ax.legend(frameon=False)
     return ax
-
-
-def learning_curve(
-    model: MetaRanker,
-    train: Dataset,
-    test: Dataset,
-    metrics: Sequence[str] = ("nDCG@5", "micro-F1"),
-    *,
-    shares: Sequence[float] = (0.1, 0.25, 0.5, 1.0),
-    ax: Axes | None = None,
-) -> Axes:
-    """Metrics on test rows over the number of training rows; a copy of the model is fitted for each share.
-
-    Parameters
-    ----------
-    model : MetaRanker
-        Fitted or not; it is not changed.
-    train, test : Dataset
-        The first rows of a seeded order of `train`, so that each share holds those before it.
-    metrics : names, as in `metarank.metrics.known_names`
-    shares : shares of the training rows, in (0, 1]
-    ax : Axes, optional
-
-    Raises
-    ------
-    ValueError
-        If a share is out of range, and as `MetaRanker.fit` does of too few rows.
-    """
-    from sklearn.base import clone
-
-    from metarank.model.measure import Evaluation
-    from metarank.model.relevance import aligned_relevance
-
-    if not len(shares) or not all(0 < share <= 1 for share in shares):
-        raise ValueError(f"shares must lie in (0, 1], got {list(shares)}")
-    ax = _axes(ax)
-    order = np.random.default_rng(0).permutation(train.n_rows)
-    sizes = sorted({max(1, round(share * train.n_rows)) for share in shares})
-    curves: dict[str, list[float]] = {name: [] for name in metrics}
-    for size in sizes:
-        fitted = clone(model).fit(train.take(np.sort(order[:size])))
-        values = Evaluation(fitted, test, aligned_relevance(fitted, test)).values(list(metrics))
-        for name in metrics:
-            curves[name].append(values[name])
-    return _lines(ax, curves, sizes, "training rows", "metric on the test rows")
 
 
 def _axes(ax: Axes | None) -> Any:
@@ -175,22 +135,61 @@ def _lines(
         ax.plot(list(xs), list(values), label=name, **style)
     if names is not None:
         ax.set_xticks(list(xs), names)
-    return _dressed(ax, x_label, y_label, legend=True)
+    return _dressed(ax, x_label, y_label)
 
 
 def _styles() -> Any:
     """Colours and marks of the series, those of the report."""
     return (
-        {"color": COLOURS[f"s{i}"] if i < SERIES else COLOURS["rule"], "marker": mark}
-        for i, mark in zip(range(10**6), cycle(_MARKERS))
+        {"color": colour, "marker": mark}
+        for colour, mark in zip(chain(COLOURS, repeat(_RULE)), cycle(_MARKERS))
     )
 
 
-def _dressed(ax: Any, x_label: str, y_label: str, *, legend: bool) -> Any:
+def _dressed(ax: Any, x_label: str, y_label: str) -> Any:
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.set_ylim(bottom=0)
-    ax.grid(color=COLOURS["rule"])
-    if legend:
-        ax.legend(frameon=False)
+    ax.grid(color=_RULE)
+    ax.legend(frameon=False)
     return ax
+
+
+def _plane(trade_offs: ParetoFront, ax: Any) -> None:
+    points, on_front = trade_offs.points, trade_offs.on_front
+    method_of = np.array(trade_offs.aggregation)
+    ax.plot(*points[trade_offs.front_order()].T, "-", color=_INK, alpha=0.65, label="the front")
+    for method, style in zip(trade_offs.hypervolumes, _styles()):
+        of_method = method_of == method
+        ax.plot(*points[of_method & on_front].T, **style, linestyle="", label=method)
+        ax.plot(*points[of_method & ~on_front].T, **style, linestyle="", alpha=_FAINT)
+    ax.plot(*points[trade_offs.knee], "o", markersize=13, fillstyle="none", color=_INK, label="knee")
+    ax.plot(*trade_offs.alone_points.T, "x", color=_INK, label="one objective alone")
+    for name, point in zip(trade_offs.objective_names, trade_offs.alone_points):
+        ax.annotate(name, point, (6, 6), textcoords="offset points", parse_math=False)
+    first, second = (f"{_METRIC[trade_offs.metric]} of {name}" for name in trade_offs.objective_names)
+    ax.set_xlabel(first, parse_math=False)
+    ax.set_ylabel(second, parse_math=False)
+    ax.margins(0.12)
+    ax.grid(color=_RULE)
+
+
+def _parallel(trade_offs: ParetoFront, ax: Any) -> None:
+    """An axis for each objective, from the least to the greatest value; a line for each model."""
+    every = np.vstack([trade_offs.points, trade_offs.alone_points])
+    low, high = every.min(axis=0), every.max(axis=0)
+    shares = (every - low) / np.where(high > low, high - low, 1)
+    styles = dict(zip(trade_offs.hypervolumes, _styles()))
+    for i in np.argsort(trade_offs.on_front, kind="stable"):
+        width, alpha = 4.0 if i == trade_offs.knee else 1.6, 1.0 if trade_offs.on_front[i] else _FAINT
+        ax.plot(shares[i], color=styles[trade_offs.aggregation[i]]["color"], linewidth=width, alpha=alpha)
+    for method, style in styles.items():
+        ax.plot([], [], color=style["color"], label=method)
+    for line in ax.plot(shares[len(trade_offs.points) :].T, "--", color=_INK)[:1]:
+        line.set_label("one objective alone")
+    ends = [f"{name}\n{a:.4f} to {b:.4f}" for name, a, b in zip(trade_offs.objective_names, low, high)]
+    ax.set_xticks(range(len(low)), ends, parse_math=False)
+    ax.set_yticks([])
+    ax.grid(axis="x", color=_SOFT)
+    ax.set_frame_on(False)
+    ax.set_xlabel(f"{_METRIC[trade_offs.metric]}, an axis an objective; a line a model; the knee is broad")

@@ -9,23 +9,22 @@ times the weight of the block, which a fit learns.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.column_names import logger
+from metarank._util.modules import outside
+from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder
 from metarank.data.scaling import FeatureTransform
-from metarank.data.vectorizer import TextVectorizer
+from metarank.data.tables import logger
 from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.block_columns import BlockColumns, side_by_side
-from metarank.types.blocks import CATEGORIES, KINDS, NUMBERS, Blocks, holds_blocks
-from metarank.types.checks import Layout, check_savable_width
+from metarank.types.block_columns import CATEGORIES, KINDS, NUMBERS, BlockColumns, side_by_side
+from metarank.types.checks import Layout
 from metarank.types.containers import table_columns
 from metarank.types.view import Features
 
@@ -85,8 +84,6 @@ class NumbersEncoder(Saved):
 
     def encode(self, X: np.ndarray) -> np.ndarray:
         """Features of new rows, float32 (n, d + flags)."""
-        if X.shape[1] != len(self.mean):
-            raise ValueError(f"X must have {len(self.mean)} numbers, as in fit, got {X.shape[1]}")
         unknown = np.isnan(X)
         with np.errstate(over="ignore"):
             numbers = np.where(unknown, np.float32(0), (X - self.mean) * self.scale)
@@ -124,27 +121,24 @@ class CategoriesEncoder(Saved):
 
     def encode(self, X: np.ndarray) -> sp.csr_matrix:
         """Features of new rows, float32 CSR (n, categories)."""
-        if X.shape[1] != len(self.categories):
-            raise ValueError(f"X must have {len(self.categories)} categories, as in fit, got {X.shape[1]}")
-        rows, columns, first = [], [], 0
-        for own, values in zip(self.categories, X.T):
-            place = {value: first + j for j, value in enumerate(own)}
-            found = [(i, place[value]) for i, value in enumerate(values) if value in place]
-            rows += [i for i, _ in found]
-            columns += [j for _, j in found]
-            first += len(own)
-        ones = np.ones(len(rows), np.float32)
-        out = sp.csr_matrix((ones, (rows, columns)), shape=(X.shape[0], first))
-        out.sort_indices()
-        return out
+        parts = []
+        for known, values in zip(self.categories, X.T):
+            place = {value: j for j, value in enumerate(known)}
+            at = np.array([place.get(value, -1) for value in values], np.int32)
+            rows = np.flatnonzero(at >= 0)
+            ones = np.ones(len(rows), np.float32)
+            parts.append(sp.csr_matrix((ones, (rows, at[rows])), shape=(len(at), len(known))))
+        return sp.csr_matrix(side_by_side(parts))
 
     def unseen(self, X: np.ndarray) -> np.ndarray:
         """How many rows have a category that `fit` did not meet, int (d,)."""
-        counts = [
-            sum(value is not None and value not in own for value in values)
-            for own, values in zip(map(set, self.categories), X.T)
-        ]
-        return np.array(counts, np.int64)
+        return np.array(
+            [
+                sum(value is not None and value not in known for value in values)
+                for known, values in zip(map(set, self.categories), X.T)
+            ],
+            np.int64,
+        )
 
 
 class EncodedBlock(Saved):
@@ -186,9 +180,19 @@ class EncodedBlock(Saved):
 
     def fit_encode(self, data: Any, alone: bool, language: str | None) -> Features:
         """Learn the encoding; return the features, on the scale of a model of this block alone if `alone`."""
-        self.encoder = _encoder_of(self.kind, data, alone, language)
-        with self._named():
-            features: Features = self.encoder.fit_encode(data)
+        if self.kind == CATEGORIES:
+            self.encoder = CategoriesEncoder()
+        elif self.kind == NUMBERS and not (alone and np.isfinite(data).all()):
+            self.encoder = NumbersEncoder()
+        else:
+            self.encoder = InputEncoder(language)
+        try:
+            if self.kind == "vector" and not alone:
+                features: Features = self.encoder.fit_as_they_are(data)
+            else:
+                features = self.encoder.fit_encode(data)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"the block {self.name!r} of X: {error}") from None
         if not alone and self.kind in ("vector", NUMBERS, CATEGORIES):
             values = features if isinstance(features, np.ndarray) else features.data
             squares = float(np.sum(values.astype(np.float64) ** 2)) / max(1, features.shape[0])
@@ -206,26 +210,14 @@ class EncodedBlock(Saved):
 
     def encode(self, data: Any) -> Features:
         """Features of new rows."""
-        with self._named():
+        try:
             features = self.encoder.encode(data)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"the block {self.name!r} of X: {error}") from None
         if isinstance(self.encoder, CategoriesEncoder):
             for column, n in zip(self.columns, self.encoder.unseen(data)):
                 _tell_of_unseen(column, n, len(data))
         return self._scaled(features)
-
-    def check(self, data: Any) -> None:
-        """Raise ValueError or TypeError unless `encode` takes the data."""
-        if self.kind != "text":  # any texts will do
-            with self._named():
-                self.encoder.encode(data)
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Errors name the block."""
-        try:
-            yield
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"the block {self.name!r} of X: {error}") from None
 
     @property
     def is_joint(self) -> bool:
@@ -254,11 +246,11 @@ class EncodedBlock(Saved):
 
 def _tell_of_unseen(column: str, n: int, n_rows: int) -> None:
     """Log that n rows have categories which are not known, and warn where they are more than half of many."""
-    said = f"{n} of {n_rows} rows have a value of {column!r} that was not seen in fit"
+    message = f"{n} of {n_rows} rows have a value of {column!r} that was not seen in fit"
     if n:
-        logger.info("%s", said)
+        logger.info("%s", message)
     if n_rows >= _MANY_ROWS and 2 * n > n_rows:
-        warnings.warn(said, stacklevel=3)
+        warnings.warn(message, stacklevel=outside())
 
 
 def scaled(features: Features, factor: float) -> Features:
@@ -272,27 +264,6 @@ def scaled(features: Features, factor: float) -> Features:
     return out
 
 
-def _encoder_of(kind: str, data: Any, alone: bool, language: str | None) -> Any:
-    """An unfitted encoder for a kind of block."""
-    if kind == CATEGORIES:
-        return CategoriesEncoder()
-    if kind == NUMBERS and not (alone and np.isfinite(data).all()):
-        return NumbersEncoder()
-    return VectorEncoder() if kind == "vector" and not alone else InputEncoder(language)
-
-
-class VectorEncoder(InputEncoder):
-    """Dense vectors as they are: their directions and lengths mean something."""
-
-    def fit_encode(self, X: Any) -> Features:
-        self.vectorizer: TextVectorizer | None = None
-        self.layout: Layout = "dense"
-        self.transform: FeatureTransform = FeatureTransform()
-        self.n_features: int = int(X.shape[1])
-        check_savable_width(X, keeps_rows=True)
-        return np.array(X, np.float32)
-
-
 def _check_parts(known: Known) -> None:
     names = [part.name for part in known.parts]
     if len(set(names)) < len(names):
@@ -302,36 +273,26 @@ def _check_parts(known: Known) -> None:
 
 
 class BlocksEncoder(InputEncoder):
-    """The door of a model of blocks.
+    """The encoder of a model of blocks.
 
     Parameters
     ----------
     language : str or None
         Of all blocks of texts.
-    languages : mapping of name to str, optional
-        That of some blocks, where it is another.
 
     Attributes
     ----------
     parts : list of EncodedBlock
         All blocks of the fit, those that are of no use too.
-    left_out : list of str
-        Blocks or columns that the fit was told to leave out. They may be given, and are not read.
     """
 
     parts: list[EncodedBlock]
-    left_out: list[str]
 
     saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         List("parts", Object("", EncodedBlock, inline=True)),
-        Strings("left_out", older=list),
         check=_check_parts,
     )
-
-    def __init__(self, language: str | None = None, languages: Mapping[str, str] | None = None) -> None:
-        super().__init__(language)
-        self.languages: dict[str, str] = dict(languages or {})
 
     def fit_encode(self, X: Blocks) -> Features:
         """Learn the encoding; all blocks weigh the same.
@@ -342,7 +303,6 @@ class BlocksEncoder(InputEncoder):
             If a block has nothing to learn from, such as texts without words.
         """
         self.parts = [EncodedBlock(name, kind, X.columns.get(name, ())) for name, kind in X.kinds.items()]
-        self.left_out = list(X.left_out)
         alone, fields = len(self.parts) == 1, X.text_names
         if len(fields) > 1:
             joint = _JOIN.join(fields)
@@ -351,19 +311,12 @@ class BlocksEncoder(InputEncoder):
                     f"X must have no block {joint!r}, as all blocks of texts are called: rename it"
                 )
             self.parts.append(EncodedBlock(joint, "text", fields))
-        return self._joined(
-            [
-                part.fit_encode(part.data_in(X), alone, self.languages.get(part.name, self.language))
-                for part in self.parts
-            ]
-        )
+        return self._joined([part.fit_encode(part.data_in(X), alone, self.language) for part in self.parts])
 
     def encode(self, X: Any) -> Features:
         """Features of new rows: a dict, data frame, Blocks or Dataset with the blocks of the fit.
 
-        Blocks that were left out may be missing. Those of no use are checked where they are given; those that
-        the fit was told to leave out are not read. What a model of one block takes may also be given without
-        its name.
+        Blocks of no use may be missing. What a model of one block takes may also be given without its name.
 
         Raises
         ------
@@ -381,9 +334,6 @@ class BlocksEncoder(InputEncoder):
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        for part in self._own:
-            if part.weight == 0 and part.name in blocks:
-                part.check(blocks[part.name])
         return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
 
     def read(self, X: Any) -> Blocks:
@@ -393,7 +343,7 @@ class BlocksEncoder(InputEncoder):
             X,
             {part.name: part.kind for part in self._own},
             {part.name: part.columns for part in self._own if part.columns},
-            [*self.left_out, *(part.name for part in self._own if part.name not in needed)],
+            [part.name for part in self._own if part.name not in needed],
         )
 
     def example(self) -> Blocks:
@@ -408,10 +358,10 @@ class BlocksEncoder(InputEncoder):
         """Give the blocks other weights, 0 leaves one out; return the features of rows X anew."""
         features = [columns.of(X) for columns in self.columns]
         out = []
-        for part, own in zip(self.used, features):
+        for part, rows in zip(self.used, features):
             part.weight = float(np.float32(weights[part.name]))
             if part.weight > 0:
-                out.append(scaled(own, part.weight))
+                out.append(scaled(rows, part.weight))
         return self._joined(out)
 
     @property

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.json import first_repeated
-from metarank.data.column_names import listed
-from metarank.data.frames import damage_named, is_number
-from metarank.data.guard import LEAST_COLUMNS
-from metarank.data.parquet import MAGIC, read_table
-from metarank.data.text import csv_rows, decode
-from metarank.data.xc import PathLike, read_bytes
+from metarank.data.blocks import number_of
+from metarank.data.compressed import PARQUET_MAGIC, PathLike, decode, read_bytes
+from metarank.data.tables import Table, listed, naming, read_csv, read_file
 
 # Columns of a svmlight file beside its features, which go by their numbers.
 GRADE, QUERY = "grade", "qid"
 
 _DELIMITERS = (",", "\t", ";")
 _SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
-# Words that stand for numbers, in lower case.
-_TRUTH = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-# Rows whose texts are held at a time.
-_BLOCK = 20_000
+_YES_NO = {"yes": 1.0, "no": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +61,6 @@ class Columns:
         """The columns of numbers, in the order of the file."""
         return [name for name in self.names if name not in self.wrong]
 
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.sparse_names)}
-
     def numbers(self, name: str, option: str) -> np.ndarray:
         """One column, float64 (n,); `option` is who asks, for the message.
 
@@ -85,8 +71,9 @@ class Columns:
         """
         if name in self.dense:
             values = self.dense[name]
-        elif self.sparse is not None and name in self._place:
-            values = self.sparse[:, [self._place[name]]].toarray().ravel().astype(np.float64)
+        elif self.sparse is not None and name in self.sparse_names:
+            column = self.sparse[:, [self.sparse_names.index(name)]]
+            values = column.toarray().ravel().astype(np.float64)
         elif name in self.wrong:
             raise ValueError(
                 f"{self.path}: {option} must name columns of numbers, {name!r} holds {self.wrong[name]}"
@@ -107,9 +94,8 @@ class Columns:
             As `numbers`. A feature that no row of a sparse file has is 0.
         """
         if self.sparse is None or any(name in self.dense for name in names):
-            columns = [self.numbers(name, option) for name in names]
-            return np.column_stack(columns).astype(np.float32)
-        place = self._place
+            return np.column_stack([self.numbers(name, option) for name in names]).astype(np.float32)
+        place = {name: j for j, name in enumerate(self.sparse_names)}
         for name in names:
             if name not in place and not name.isdigit():
                 raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
@@ -155,53 +141,59 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
     content = read_bytes(path)
-    try:
-        if content.startswith(MAGIC):
-            columns = _with_queries(*_parquet(path, content, ids), ids)
-        elif _SVMLIGHT.match(_first_line(content)):
+    with naming(path):
+        if _SVMLIGHT.match(_first_line(content)):
             columns = _svmlight(path, content, ids)
         else:
-            columns = _with_queries(*_csv(path, content, ids), ids)
+            columns = _of_table(_table(path, content), ids)
         if columns.n_rows == 0:
             raise ValueError("the file has no rows")
         if ids is not None and columns.ids is None:
             raise ValueError(f"the column of queries must be among {listed(columns.names)}, got {ids!r}")
-    except ValueError as error:
-        text = str(error)
-        raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None
     return columns
 
 
-def _csv(path: Path, content: bytes, ids: str | None) -> tuple[Columns, list[str]]:
-    """The columns, and what stands in the one of queries."""
+def _table(path: Path, content: bytes) -> Table:
+    if content.startswith(PARQUET_MAGIC):
+        return read_file(path, content)
     text = decode(content, path)
     if text.lstrip()[:1] in ("{", "[", "@", "%"):
         raise ValueError("expected CSV, TSV, Parquet or svmlight text, found JSON or ARFF")
     head = next((line for line in io.StringIO(text) if line.strip()), "")
     if not head:
         raise ValueError("the file is empty")
-    delimiter = max(_DELIMITERS, key=head.count)
-    rows = csv_rows(text, delimiter)
-    names = [name.strip() for name in next(rows, (0, []))[1]]
-    _check_names(names)
-    kept: list[str] = []
-    blocks: dict[str, list[np.ndarray]] = {name: [] for name in names if name != ids}
+    return read_csv(text, max(_DELIMITERS, key=head.count), str(path))
+
+
+def _of_table(table: Table, ids: str | None) -> Columns:
+    dense: dict[str, np.ndarray] = {}
     wrong: dict[str, str] = {}
-    n_rows = 0
-    while block := [fields for _, fields in islice(rows, _BLOCK)]:
-        for name, cells in zip(names, zip(*block)):
-            if name == ids:
-                kept += cells
-            elif name not in wrong:
-                values, strange = _numbers_of(cells)
-                blocks[name].append(values)
-                if strange is not None:
-                    wrong[name] = f"{cells[strange]!r} at row {n_rows + strange}"
-        n_rows += len(block)
-    dense = {
-        name: np.concatenate([np.zeros(0), *parts]) for name, parts in blocks.items() if name not in wrong
-    }
-    return Columns(str(path), n_rows, names, dense, wrong), kept
+    if "" in table.columns:
+        raise ValueError(f"every column must have a name, column {list(table.columns).index('')} has none")
+    for name, cells in table.columns.items():
+        if name == ids:
+            wrong[name] = "queries"
+        elif table.is_typed_number(name):
+            dense[name] = table.array(name)
+        elif hasattr(cells, "type"):
+            wrong[name] = f"the type {cells.type}"
+        else:
+            dense[name], strange = _numbers_of(cells)
+            if strange is not None:
+                wrong[name] = f"{cells[strange]!r} at row {strange}"
+                del dense[name]
+    columns = Columns(table.name, table.n_rows, list(table.columns), dense, wrong)
+    if ids not in table.columns:
+        return columns
+    kept = table.cells(ids)
+    empty = next((i for i, value in enumerate(kept) if value is None or not str(value).strip()), None)
+    if empty is not None:
+        raise ValueError(f"the column {ids!r} is empty at row {empty}: every row must have its query")
+    texts = np.array([str(value) for value in kept])
+    try:
+        return replace(columns, ids=texts.astype(np.int64), query=ids)
+    except (ValueError, OverflowError):
+        return replace(columns, ids=texts, query=ids)
 
 
 def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
@@ -211,30 +203,12 @@ def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
     except ValueError:
         values = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
-        if word := cell.strip().lower():
-            try:
-                values[i] = _TRUTH[word] if word in _TRUTH else float(word)
-            except ValueError:
-                return values, i
+        word = cell.strip().lower()
+        try:
+            values[i] = _YES_NO[word] if word in _YES_NO else number_of(cell)
+        except ValueError:
+            return values, i
     return values, None
-
-
-def _parquet(path: Path, content: bytes, ids: str | None) -> tuple[Columns, list[Any]]:
-    with damage_named(path):
-        table = read_table(io.BytesIO(content))
-    _check_names(table.column_names)
-    kept: list[Any] = []
-    dense: dict[str, np.ndarray] = {}
-    wrong: dict[str, str] = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if name == ids:
-            kept = column.to_pylist()
-        elif is_number(column.type):
-            dense[name] = column.cast("float64", safe=False).to_numpy()
-        else:
-            wrong[name] = f"the type {column.type}"
-    return Columns(str(path), table.num_rows, table.column_names, dense, wrong), kept
 
 
 def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
@@ -247,11 +221,6 @@ def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
         )
     except OverflowError as error:
         raise ValueError(f"a feature or a query has too large a number: {error}") from None
-    most = max(LEAST_COLUMNS, len(content))
-    if X.shape[1] > most:
-        raise ValueError(
-            f"features must be numbered below {most} in {len(content)} bytes, got {X.shape[1] - 1}"
-        )
     if has_queries and len(queries) != len(grades):
         raise ValueError("every line must have its qid: or none")
     # Features mostly count from 1: where no row has a feature 0, there is none.
@@ -275,32 +244,6 @@ def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
         sparse=sp.csr_matrix(X[:, first:]),
         sparse_names=features,
     )
-
-
-def _with_queries(columns: Columns, kept: list[Any], ids: str | None) -> Columns:
-    """With the column of queries, where there is one of the name `ids`."""
-    if ids not in columns.names:
-        return columns
-    empty = next((i for i, value in enumerate(kept) if value is None or not str(value).strip()), None)
-    if empty is not None:
-        raise ValueError(f"the column {ids!r} is empty at row {empty}: every row must have its query")
-    return replace(columns, wrong=columns.wrong | {ids: "queries"}, ids=_ids_of(kept), query=ids)
-
-
-def _ids_of(values: Iterable[Any]) -> np.ndarray:
-    texts = np.array([str(value) for value in values])
-    try:
-        return texts.astype(np.int64)
-    except (ValueError, OverflowError):
-        return texts
-
-
-def _check_names(names: list[str]) -> None:
-    if "" in names:
-        raise ValueError(f"every column must have a name, column {names.index('')} has none")
-    twice = first_repeated(names)
-    if twice is not None:
-        raise ValueError(f"columns must have names of their own, {twice!r} occurs twice")
 
 
 def _first_line(content: bytes) -> bytes:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.separators import AUTO, check_separator, cut_labels
-from metarank.types.blocks import Blocks, holds_blocks
+from metarank.data.text_part import check_text_part
 from metarank.types.checks import check_features, check_labels, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 
-_MISSING = "numbers may be missing in blocks, which data.Blocks.of makes of a data frame"
+MISSING = "numbers may be missing in blocks, which data.Blocks.of makes of a data frame"
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -51,6 +52,9 @@ class Dataset:
     text_columns : sequence of str or None
         The columns of a file that the texts were joined from, where they were named: a model reads later
         files by them.
+    text_part : None, "head:N" or "sample:N"
+        The part of each text that a model reads, of later texts too: its first N characters, or sentences
+        spread evenly over it, N characters at most; see `metarank.data.text_part.shortened`. None: all.
     label_names_are_ids : bool
         Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
         lists of integers.
@@ -86,6 +90,7 @@ class Dataset:
     label_names_are_ids: bool
     text_columns: list[str] | None
     labels: LabelDescriptions | None
+    text_part: str | None
 
     def __init__(
         self,
@@ -103,18 +108,16 @@ class Dataset:
         label_names_are_ids: bool = False,
         labels: LabelDescriptions | None = None,
         text_columns: Sequence[str] | None = None,
+        text_part: str | None = None,
     ) -> None:
         if X is not None and texts is not None:
             raise ValueError(
                 "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
                 "the texts as titles, which are for display"
             )
-        for row, text in enumerate(texts if texts is not None else ()):
-            if not isinstance(text, str):
-                raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
-        if holds_blocks(X):
-            X = Blocks.of(X)
-        X = X if X is None or isinstance(X, Blocks) else check_features(X, min_rows=0, nan_hint=_MISSING)
+        _check_texts(texts, text_part)
+        if X is not None:
+            X = Blocks.of(X) if holds_blocks(X) else check_features(X, min_rows=0, nan_hint=MISSING)
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
@@ -125,29 +128,27 @@ class Dataset:
         )
         are_ids = names is not None and (label_names_are_ids or kind == "ids")
         if labels is not None:
-            if not isinstance(labels, LabelDescriptions):
-                raise TypeError(
-                    f"labels must be a LabelDescriptions, as data.read_labels gives, got {labels!r:.80}"
-                )
-            if label_texts is not None and list(label_texts) != labels.descriptions:
-                raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
+            _check_table(labels, label_texts)
             Y, labels = labels.covering(Y, names)
             names, label_texts = labels.shown_names, labels.descriptions
             are_ids = are_ids and not labels.has_names
-        lists = {"label_names": (names, Y.shape[1]), "label_texts": (label_texts, Y.shape[1]),
-                 "feature_names": (feature_names, 0 if X is None or isinstance(X, Blocks) else X.shape[1]),
-                 "texts": (texts, Y.shape[0]), "titles": (titles, Y.shape[0])}  # fmt: skip
-        for field, (values, expected) in lists.items():
-            if values is not None and len(values) != expected:
-                raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
-            values = None if values is None else [str(v) for v in values]
-            if field in ("label_texts", "feature_names"):
-                for value in values or ():
-                    check_writable(value, field)
-            self.__dict__[field] = values
-        self.__dict__.update(X=X, Y=Y, name=name, label_separator=separator, label_names_are_ids=are_ids)
-        self.__dict__["text_columns"] = None if text_columns is None else list(text_columns)
-        self.__dict__["labels"] = labels
+        self.__dict__.update(
+            X=X,
+            Y=Y,
+            name=name,
+            labels=labels,
+            label_separator=separator,
+            label_names_are_ids=are_ids,
+            text_columns=None if text_columns is None else list(text_columns),
+            text_part=text_part,
+        )
+        self.__dict__.update(
+            label_names=_strings("label_names", names, self.n_labels),
+            label_texts=_strings("label_texts", label_texts, self.n_labels),
+            feature_names=_strings("feature_names", feature_names, self.n_features),
+            texts=_strings("texts", texts, self.n_rows),
+            titles=_strings("titles", titles, self.n_rows),
+        )
 
     @property
     def n_rows(self) -> int:
@@ -185,6 +186,7 @@ class Dataset:
         blocks = self.X if isinstance(self.X, Blocks) else None
         X = None if blocks is not None else self.X
         n_nonzero = 0 if X is None else X.nnz if sp.issparse(X) else np.count_nonzero(X)
+        known = ("label_names", "feature_names", "texts", "titles", "label_texts")
         return {
             "name": self.name,
             "n_rows": self.n_rows,
@@ -199,12 +201,7 @@ class Dataset:
             "label_frequency_median": float(np.median(used)) if len(used) else 0.0,
             "label_frequency_max": int(label_counts.max(initial=0)),
             "graded": self.is_graded,
-            "label_names": self.label_names is not None,
-            "feature_names": self.feature_names is not None,
-            "texts": self.texts is not None,
-            "titles": self.titles is not None,
-            "label_texts": self.label_texts is not None,
-        }
+        } | {name: getattr(self, name) is not None for name in known}
 
     def __repr__(self) -> str:
         s = self.summary()
@@ -216,6 +213,69 @@ class Dataset:
         parts += ["graded"] if self.is_graded else []
         parts += ["with text"] if self.texts is not None else []
         return f"Dataset({self.name!r}: {', '.join(parts)})"
+
+
+def _check_texts(texts: Sequence[str] | None, text_part: str | None) -> None:
+    """Refuse rows of texts that are none, and a part of texts where there are none."""
+    for row, text in enumerate(texts if texts is not None else ()):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
+    if check_text_part(text_part) is not None and texts is None:
+        raise ValueError(f"text_part must be None without texts, got {text_part!r}")
+
+
+def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
+    """Refuse what is no table of labels, and other texts of labels beside it."""
+    if not isinstance(labels, LabelDescriptions):
+        raise TypeError(f"labels must be a LabelDescriptions, as data.read_labels gives, got {labels!r:.80}")
+    if label_texts is not None and list(label_texts) != labels.descriptions:
+        raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
+
+
+def _strings(field: str, values: Sequence[Any] | None, expected: int) -> list[str] | None:
+    """A field of the data set as a list of so many strings."""
+    if values is None:
+        return None
+    if len(values) != expected:
+        raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
+    strings = [str(value) for value in values]
+    if field in ("label_texts", "feature_names"):
+        for value in strings:
+            check_writable(value, field)
+    return strings
+
+
+def from_texts(
+    texts: Sequence[str],
+    labels: Any = None,
+    *,
+    label_separator: str | None = AUTO,
+    text_part: str | None = None,
+    name: str = "",
+) -> Dataset:
+    """A `Dataset` of texts in memory; the model vectorises them.
+
+    Parameters
+    ----------
+    texts : sequence of str (n)
+    labels, label_separator, text_part : as `Y`, `label_separator` and `text_part` of `Dataset`
+    name : str
+
+    Raises
+    ------
+    TypeError
+        If `texts` is one string, or an entry is not a string (its position is named).
+
+    Examples
+    --------
+    >>> from_texts(["red wine", "green tea"], [["drink", "grape"], ["drink"]]).label_names
+    ['drink', 'grape']
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
+    return Dataset(
+        texts=list(texts), Y=labels, label_separator=label_separator, text_part=text_part, name=name
+    )
 
 
 def under_names(part: Dataset, names: Sequence[str]) -> sp.csr_matrix:

@@ -1,7 +1,7 @@
 """`InputEncoder`: whatever the user passes as X becomes the features the scorers see.
 
 It is fitted once and saved with the model, so that a new instance (a row of
-numbers, a data frame, or a text a person typed) goes through the same door as
+numbers, a data frame, or a text a person typed) goes through the same interface as
 the training rows did.
 """
 
@@ -14,21 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.dataset import Dataset
+from metarank.data.dataset import MISSING, Dataset
 from metarank.data.label_text import label_text_matrix
 from metarank.data.scaling import FeatureTransform
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.arrays import with_parts
 from metarank.types.block_columns import BlockColumns
-from metarank.types.canonical import canonical_csr
+from metarank.types.candidates import canonical_csr
 from metarank.types.checks import Layout, check_features, check_savable_width, check_writable
 from metarank.types.containers import as_list, library_of
 from metarank.types.view import Features
-
-_NOTHING = np.empty(0)
 
 
 def _check_layout(known: Known) -> None:
@@ -43,7 +40,7 @@ def _check_layout(known: Known) -> None:
 
 
 class InputEncoder(Saved):
-    """The door of a fitted model: texts or tables in, scaled float32 features out.
+    """The input of a fitted model: texts or tables in, scaled float32 features out.
 
     Parameters
     ----------
@@ -98,13 +95,15 @@ class InputEncoder(Saved):
         else:
             self.vectorizer = None
             given = X.X if isinstance(X, Dataset) else X
-            checked = check_features(given, nan_hint=_missing_numbers(given))
+            checked = check_features(given, nan_hint=MISSING)
             self.names = _column_names(X)
             for column in self.names or ():
                 check_writable(column, "the columns of X")
             check_savable_width(checked, keeps_rows=True)
             self.transform = FeatureTransform().fit(checked)
-            features = _apart(self.transform.transform(checked), given)
+            features = self.transform.transform(checked)
+            if not isinstance(features, np.ndarray):  # what was given may be overwritten later
+                features.indices, features.indptr = features.indices.copy(), features.indptr.copy()
         self.layout = "sparse" if sp.issparse(features) else "dense"
         self.n_features = int(features.shape[1])
         return features
@@ -119,10 +118,11 @@ class InputEncoder(Saved):
         shape = (features.shape[0], self.n_features)
         return canonical_csr(features.data, now[features.indices], features.indptr, shape)
 
-    def fit_nothing(self) -> InputEncoder:
-        """The encoder of rows without features: those of a fit on given candidates alone. Returns self."""
-        self.transform, self.layout, self.n_features = FeatureTransform(), "dense", 0
-        return self
+    def fit_as_they_are(self, X: np.ndarray) -> np.ndarray:
+        """Learn to take dense features as they are, since their directions and lengths mean something."""
+        self.transform, self.layout, self.n_features = FeatureTransform(), "dense", int(X.shape[1])
+        check_savable_width(X, keeps_rows=True)
+        return np.array(X, np.float32)
 
     def encode(self, X: Any) -> Features:
         """Features of new rows.
@@ -142,24 +142,22 @@ class InputEncoder(Saved):
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
                     f"got {type(X).__name__}"
                 )
-            return with_parts(self.vectorizer.rows(texts))
+            return self.vectorizer.rows(texts)
         if texts or (isinstance(X, Dataset) and X.X is None):
             raise TypeError(
                 "X must hold numeric features, since this model was trained on numbers; got texts"
             )
         X = X.X if isinstance(X, Dataset) else X
-        names = _column_names(X)
-        if names is not None and self.names is not None and names != self.names:
-            differ = next((i for i, pair in enumerate(zip(names, self.names)) if pair[0] != pair[1]), None)
-            if differ is not None:
+        for i, (name, known) in enumerate(zip(_column_names(X) or (), self.names or ())):
+            if name != known:
                 raise ValueError(
-                    "X must have the columns seen in fit, in their order: "
-                    f"column {differ} is {names[differ]!r}, was {self.names[differ]!r}"
+                    f"X must have the columns seen in fit, in their order: column {i} is {name!r}, "
+                    f"was {known!r}"
                 )
         if not hasattr(X, "shape") and _is_empty(X):
             X = np.zeros((0, self.n_features), np.float32)
         features = check_features(X, n_features=self.n_features, layout=self.layout, min_rows=0)
-        return with_parts(self.transform.transform(features))
+        return self.transform.transform(features)
 
     def example(self) -> Any:
         """A row as `encode` takes it, of words or features that the model knows."""
@@ -231,19 +229,6 @@ class InputEncoder(Saved):
         return SpellingIndex([str(word).lower() for word in words], idf)
 
 
-def _apart(features: Features, given: Any) -> Features:
-    """Transformed features that share no array with what was given, so that it may be overwritten later.
-
-    The values are new ones already; places of sparse values may still be those of the caller's matrix.
-    """
-    if sp.issparse(features):
-        for name in ("indices", "indptr"):
-            own = getattr(features, name)
-            if np.may_share_memory(own, getattr(given, name, _NOTHING)):
-                setattr(features, name, own.copy())
-    return features
-
-
 def _column_names(X: Any) -> list[str] | None:
     """The names of a data frame's columns, if all are strings."""
     columns = getattr(X, "columns", None)
@@ -251,14 +236,6 @@ def _column_names(X: Any) -> list[str] | None:
         return None
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else None
-
-
-def _missing_numbers(X: Any) -> str:
-    """What may be done where numbers are missing."""
-    column = next(iter(_column_names(X) or ()), None)
-    if column is None:
-        return "numbers may be missing in blocks: X={'x': X} with blocks={'x': 'numbers'}"
-    return f"numbers may be missing in blocks: blocks={{{column!r}: 'numbers'}}"
 
 
 def _is_empty(X: Any) -> bool:

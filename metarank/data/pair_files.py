@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.data.column_names import left_out, listed
-from metarank.data.label_files import table_of
+from metarank.data.tables import listed, read_file
 from metarank.types.given import LABEL, ROW, SCORE, SOURCE, PairTable
 
 
@@ -41,31 +40,44 @@ def read_candidates(path: str | os.PathLike[str]) -> PairTable:
     >>> pairs.row, pairs.label, pairs.score
     (array([0, 1]), ['tea', 'wine'], array([2.5, 0.5]))
     """
-    table, where = table_of(path)
+    table = read_file(path)
     for name in (ROW, LABEL, SCORE):
-        if name not in table:
-            raise ValueError(f"{path} must have the columns row, label and score, got {listed(table)}")
-    left_out(path, [name for name in table if name not in (ROW, LABEL, SCORE, SOURCE)])
-    row = np.array([_position(cell, f"{path}, {where(i)}") for i, cell in enumerate(table[ROW])], np.int64)
-    score = [_number(cell, f"{path}, {where(i)}") for i, cell in enumerate(table[SCORE])]
-    for name in (LABEL, SOURCE):
-        for i, cell in enumerate(table.get(name, ())):
-            if cell is None or not str(cell).strip():
-                raise ValueError(f"{path}, {where(i)}: {name} must not be empty")
-    source = [str(cell).strip() for cell in table[SOURCE]] if SOURCE in table else None
-    label = [cell.strip() if isinstance(cell, str) else cell for cell in table[LABEL]]
-    return PairTable(row, label, np.array(score, np.float64), source, written=True)
+        if name not in table.columns:
+            raise ValueError(
+                f"{path} must have the columns row, label and score, got {listed(table.columns)}"
+            )
+    table.left_out(name for name in table.columns if name not in (ROW, LABEL, SCORE, SOURCE))
+    cells = {name: table.cells(name) for name in (ROW, LABEL, SCORE, SOURCE) if name in table.columns}
+    read = {name: [_READ[name](cell) for cell in column] for name, column in cells.items()}
+    for name, column in read.items():
+        if (wrong := next((i for i, value in enumerate(column) if value is None), None)) is not None:
+            where, rule = f"{path}, {table.where(wrong)}", _RULES.get(name, "not be empty")
+            raise ValueError(f"{where}: {name} must {rule}, got {cells[name][wrong]!r:.80}")
+    row, score = np.array(read[ROW], np.int64), np.array(read[SCORE], np.float64)
+    return PairTable(row, read[LABEL], score, read.get(SOURCE), written=True)
 
 
-def _position(cell: Any, where: str) -> int:
+def _position(cell: Any) -> int | None:
     text = str(cell).strip()
-    if isinstance(cell, bool) or not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise ValueError(f"{where}: row must be a position >= 0, got {cell!r:.80}")
-    return int(text)
+    is_place = not isinstance(cell, bool) and text.isascii() and text.isdigit() and len(text) < 16
+    return int(text) if is_place else None
 
 
-def _number(cell: Any, where: str) -> float:
+def _number(cell: Any) -> float | None:
     try:
         return float(cell)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: score must be a number, got {cell!r:.80}") from None
+        return None
+
+
+def _label(cell: Any) -> Any:
+    return (cell.strip() or None) if isinstance(cell, str) else cell
+
+
+_READ: dict[str, Any] = {
+    ROW: _position,
+    LABEL: _label,
+    SCORE: _number,
+    SOURCE: lambda cell: None if cell is None else str(cell).strip() or None,
+}
+_RULES = {ROW: "be a position >= 0", SCORE: "be a number"}

@@ -214,15 +214,15 @@ def _public_callables() -> tuple[dict[str, str], dict[str, str]]:
     aliases: dict[str, str] = {}
     docstrings: dict[str, str] = {}
     for key, member in objects.items():
-        own = min(paths[key], key=functools.partial(_preference, getattr(member, "__name__", "")))
-        aliases |= dict.fromkeys(paths[key], own)
-        _add_docstring(docstrings, own, member)
+        shortest = min(paths[key], key=functools.partial(_preference, getattr(member, "__name__", "")))
+        aliases |= dict.fromkeys(paths[key], shortest)
+        _add_docstring(docstrings, shortest, member)
         if inspect.isclass(member):
             for name, method in vars(member).items():
                 method = getattr(method, "__func__", method)
                 if not name.startswith("_") and inspect.isroutine(method):
-                    aliases |= {f"{path}.{name}": f"{own}.{name}" for path in paths[key]}
-                    _add_docstring(docstrings, f"{own}.{name}", method)
+                    aliases |= {f"{path}.{name}": f"{shortest}.{name}" for path in paths[key]}
+                    _add_docstring(docstrings, f"{shortest}.{name}", method)
     return aliases, docstrings
 
 
@@ -311,8 +311,8 @@ class _Resolver:
 
     def __call__(self, lines: list[str], at: str) -> set[str]:
         """Names that are documents; the others are dropped."""
-        found = {self.resolve(written, at) for written in _names_in(lines)}
-        return {name for name in found if name is not None}
+        names = {self.resolve(written, at) for written in _names_in(lines)}
+        return {name for name in names if name is not None}
 
     def resolve(self, written: str, at: str) -> str | None:
         """What `written` means at the object `at`: nearest scope, then full path, then a unique name."""

@@ -12,28 +12,31 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.block_roles import BlockRoles, Names
-from metarank.data.corpus import corpus_of, is_corpus
-from metarank.data.dataset import Dataset, under_names
-from metarank.data.parquet import MAGIC
-from metarank.data.separators import AUTO, check_separator
-from metarank.data.text import TEXT_COLUMNS, check_one_kind, decode, table_of
-from metarank.data.xc import (
+from metarank.data.arff import read_arff
+from metarank.data.compressed import (
     COMPRESSED,
+    PARQUET_MAGIC,
     STANDARD_INPUT,
     PathLike,
+    decode,
     decompressed,
-    parse_pairs,
-    parse_xc,
+    ending_of,
     plain_or_compressed,
     raw_bytes,
     read_bytes,
 )
+from metarank.data.corpus import corpus_of, is_corpus
+from metarank.data.dataset import Dataset, under_names
+from metarank.data.frames import TEXT_COLUMNS, Roles, dataset_of
+from metarank.data.parquet import dataset_of_arrow
+from metarank.data.separators import AUTO
+from metarank.data.tables import Names, naming, read_file
+from metarank.data.xc import parse_pairs, parse_xc
 
 logger: logging.Logger = logging.getLogger("metarank.data")
 
 TABLES = (".csv", ".tsv", ".jsonl")
-TABLE_STARTS = (b"{", b"[", b"__label__")  # a list is refused as a table
+_FASTTEXT_LABEL = "__label__"
 
 
 class NoTable(ValueError):
@@ -78,10 +81,18 @@ def load(
         which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
-    text_column, labels_column, label_separator
-        Columns of a table or of Parquet, and the separator of labels in one text; see `read_table`.
+    text_column : str, sequence of str or None
+        Column of the text in a table; several, also as "a,b", are joined by a line break. None takes those of
+        "title", "text" and "body" that exist and do not hold the labels; [] takes none. The numbers of
+        Parquet are left out where it is given.
+    labels_column : str or None
+        Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
+        and "topics" that exists and does not hold the text; without one no labels are read.
+    label_separator : str or None
+        Separator of the names in one text: any text, "whitespace", "json", None for one name a cell, or
+        "auto", decided once from the whole column: see `metarank.data.separators`.
     text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
-        Columns of a table or of Parquet that are blocks, see `metarank.data.block_roles.BlockRoles`.
+        Columns of a table that are blocks, see `from_frame`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`;
         of a table the latter only with a `labels.txt` beside it.
@@ -91,9 +102,8 @@ def load(
     FileNotFoundError
         If there is no such file, or `grades=True` and no grades.
     ValueError
-        If the content is malformed (the message names file and line), a file beside it has a wrong number of
-        lines, or a small file declares too much. See `metarank.data.guard`; pass `n_features` and `n_labels`
-        where a header rightly declares very many.
+        If the content is malformed or a column is missing (the message names the file, and the line or the
+        columns present), or if a file beside it has a wrong number of lines.
 
     Examples
     --------
@@ -105,49 +115,38 @@ def load(
     ['sea', 'sun']
     """
     path = Path(path)
-    check_separator(label_separator)
-    roles = BlockRoles(text_columns, vector_columns, number_columns, category_columns)
-    check_one_kind(text_column, roles)
-    if grades not in (True, False, "auto"):
-        raise ValueError(f"grades must be True, False or 'auto', got {grades!r}")
-    asked = bool(text_column is not None or labels_column is not None or roles)
+    if grades not in (True, False, "auto") or (grades is True and not sidecars):
+        raise ValueError(f"grades must be True beside sidecars, False or 'auto', got {grades!r}")
+    roles = Roles(None, labels_column, text_column, [] if text_column else None, label_separator,
+                  text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
+    asked = text_column is not None or roles.of_blocks
     if path.is_dir():
-        if asked or not is_corpus(path):
+        if asked or labels_column is not None or not is_corpus(path):
             raise ValueError(f"{path} is a folder; name a file in it")
         return corpus_of(None, path, name=name)
-    stem, suffix = _stem_and_suffix(path)
     from_stdin = str(path) == STANDARD_INPUT
     streamed = from_stdin or (path.exists() and not path.is_file())
-    if streamed:
-        stem, suffix, sidecars = "stdin" if from_stdin else path.name, "", False
+    sidecars = sidecars and not streamed
+    stem, ending = ("stdin" if from_stdin else path.name, "") if streamed else (_stem(path), ending_of(path))
     if name is None:
-        name = path.resolve().parent.name if _is_part(path, stem, suffix) else stem
-    raw = raw_bytes(path) if streamed else b""
-    if (raw if streamed else _first_bytes(path)).startswith(MAGIC):
-        from metarank.data.frames import read_parquet
+        name = path.resolve().parent.name if _is_part(path, stem, ending) else stem
+    raw = raw_bytes(path)
+    if raw.startswith(PARQUET_MAGIC):
+        import pyarrow.parquet as pq
 
-        return read_parquet(
-            io.BytesIO(raw) if streamed else path,
-            text_column=text_column,
-            labels_column=labels_column,
-            feature_columns=[] if text_column else None,
-            label_separator=label_separator,
-            name=name,
-            **vars(roles),
-        )
-    content = decompressed(raw, path) if streamed else read_bytes(path)
+        with naming(path):
+            return dataset_of_arrow(pq.ParquetFile(io.BytesIO(raw)).read(), roles, name, str(path))
+    content = decompressed(raw, path)
     if not content or content.isspace():
         raise ValueError("standard input is empty" if from_stdin else f"{path}: the file is empty")
-    if not asked and is_corpus(path, content):
+    if not asked and labels_column is None and is_corpus(path, content):
         return corpus_of(content, path, name=name)
-    is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
-    if text_column is not None or roles or is_table or (streamed and _has_text_column(content)):
-        table = table_of(content, path, text_column, labels_column, label_separator, name, roles)
+    has_columns = asked or ending in TABLES or (streamed and _has_text_column(content))
+    table = _table(content, path, roles, name, has_columns)
+    if table is not None:
         return _in_label_set(table, path.parent) if sidecars else table
     if _looks_like_arff(content):
-        from metarank.data.arff import read_arff
-
-        return read_arff(path, name=name, content=content)
+        return read_arff(content, path, name)
     try:
         X, Y = parse_xc(
             content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
@@ -156,9 +155,35 @@ def load(
         raise NoTable(f"{path}: {error}") from None
     if sidecars:
         return _with_files_beside(X, _grades(path, stem, Y, grades, n_jobs), path, stem, name)
-    if grades is True:
-        raise ValueError("grades=True needs sidecars=True")
     return Dataset(X if X.shape[1] else None, Y, name=name)
+
+
+def _table(content: bytes, path: Path, roles: Roles, name: str, has_columns: bool) -> Dataset | None:
+    """The data set of a table of texts; None where the content is none."""
+    start = content[:64].lstrip()
+    if start.startswith(_FASTTEXT_LABEL.encode()) and ending_of(path) not in TABLES:
+        if roles.of_blocks:
+            raise ValueError(f"{path}: a fastText file has no columns, so that none can be a block")
+        return _fasttext(decode(content, path), roles.label_separator, name)
+    if not has_columns and not start.startswith((b"{", b"[")):  # a list is refused as a table
+        return None
+    with naming(path):
+        columns = read_file(path, content)
+        if columns.n_rows == 0:
+            raise ValueError("the table has no rows")
+        return dataset_of(columns, roles, name, usual=True)
+
+
+def _fasttext(content: str, label_separator: str | None, name: str) -> Dataset:
+    """The data set of lines that begin with `__label__NAME` of each label."""
+    texts, labels = [], []
+    for line in content.splitlines():
+        words = line.split()
+        n_labels = next((i for i, w in enumerate(words) if not w.startswith(_FASTTEXT_LABEL)), len(words))
+        if words:
+            labels.append([word.removeprefix(_FASTTEXT_LABEL) for word in words[:n_labels]])
+            texts.append(" ".join(words[n_labels:]))
+    return Dataset(texts=texts, Y=labels, name=name, label_separator=label_separator)
 
 
 def _with_files_beside(X: sp.csr_matrix, Y: sp.csr_matrix, path: Path, stem: str, name: str) -> Dataset:
@@ -209,10 +234,9 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
     )
 
 
-def _stem_and_suffix(path: Path) -> tuple[str, str]:
-    """("train", ".svm") of `train.svm.gz`."""
-    bare = path.with_suffix("") if path.suffix in COMPRESSED else path
-    return bare.stem, bare.suffix.lower()
+def _stem(path: Path) -> str:
+    """ "train" of `train.svm.gz`."""
+    return (path.with_suffix("") if path.suffix in COMPRESSED else path).stem
 
 
 def _is_part(path: Path, stem: str, suffix: str) -> bool:
@@ -220,11 +244,6 @@ def _is_part(path: Path, stem: str, suffix: str) -> bool:
     if stem not in ("train", "test"):
         return False
     return suffix not in (*TABLES, ".parquet") or plain_or_compressed(path.parent / "labels.txt") is not None
-
-
-def _first_bytes(path: Path) -> bytes:
-    with open(path, "rb") as f:
-        return f.read(8)
 
 
 def _has_text_column(content: bytes) -> bool:

@@ -11,7 +11,8 @@ from metarank import _core
 from metarank.data.vectorizer import smooth_idf
 from metarank.persist.fields import Array, Known, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.arrays import csr_parts, shallow
+from metarank.types.arrays import csr_parts
+from metarank.types.candidates import canonical_csr
 
 _NO_WEIGHTS = np.empty(0, np.float32)
 
@@ -84,7 +85,4 @@ class FeatureTransform(Saved):
             with np.errstate(over="ignore", under="ignore"):  # scores that are not finite are refused
                 return np.ascontiguousarray(X * self.weights, dtype=np.float32)
         weights = _NO_WEIGHTS if self.weights is None else self.weights
-        out = shallow(X)
-        out.data = _core.text_rows(*csr_parts(X), weights)
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        return canonical_csr(_core.text_rows(*csr_parts(X), weights), X.indices, X.indptr, X.shape)

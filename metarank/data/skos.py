@@ -44,43 +44,36 @@ _HEADER = re.compile(rb"(?:\w+,)*uri\s*,")
 
 
 class Concepts:
-    """What a file says of concepts, by their positions in `uris`.
+    """What a file says of concepts.
 
     Attributes
     ----------
-    uris : list of str
+    seen : dict of URI to itself
         Concepts and whatever they are related to, in the order in which a file speaks of them.
-    names : list of (concept, kind, language or None, name)
+    concepts, deprecated : sets of URIs
+    names : dict of URI to list of (kind, language or None, name)
         Kinds are 0 to 3: prefLabel, rdfs:label, altLabel, hiddenLabel.
-    parents, related : two lists of positions each
+    parents, related : lists of (URI, URI)
         Concepts, and their parents or the concepts that they are related to.
     """
 
     def __init__(self) -> None:
-        self.uris: list[str] = []
-        self._at: dict[str, int] = {}
-        self.names: list[tuple[int, int, str | None, str]] = []
-        self.named: set[int] = set()
-        self.parents: tuple[list[int], list[int]] = [], []
-        self.related: tuple[list[int], list[int]] = [], []
-        self.is_concept: set[int] = set()
-        self.deprecated: set[int] = set()
+        self.seen: dict[str, str] = {}
+        self.concepts: set[str] = set()
+        self.deprecated: set[str] = set()
+        self.names: dict[str, list[tuple[int, str | None, str]]] = {}
+        self.parents: list[tuple[str, str]] = []
+        self.related: list[tuple[str, str]] = []
         self.without_uri = 0
-        self._languages: dict[str | None, str | None] = {}
 
-    def at(self, uri: str) -> int:
-        """The position of a URI, the next one of a new URI."""
-        found = self._at.setdefault(uri, len(self.uris))
-        if found == len(self.uris):
-            self.uris.append(uri)
-        return found
+    def at(self, uri: str) -> str:
+        """The URI, noted as seen."""
+        return self.seen.setdefault(uri, uri)
 
-    def add_name(self, concept: int, kind: int, language: str | None, name: str) -> None:
+    def add_name(self, uri: str, kind: int, language: str | None, name: str) -> None:
         """A name, without blanks around it; an empty one is none."""
         if name := name.strip():
-            language = self._languages.setdefault(language, language)
-            self.names.append((concept, kind, language, name))
-            self.named.add(concept)
+            self.names.setdefault(self.at(uri), []).append((kind, language, name))
 
 
 def syntax_of(ending: str, content: bytes) -> str:
@@ -123,12 +116,6 @@ def _head(content: bytes) -> bytes:
 
 def read_triples(content: bytes, syntax: str, path: Path) -> Concepts:
     """The concepts of a file in a syntax of RDF; see `metarank.data.vocabulary.read_vocabulary`."""
-    if syntax == "JSON_LD":
-        # In the order that most writers keep, JSON-LD is read as a stream, in a tenth of the memory.
-        try:
-            return read_triples(content, "STREAMING_JSON_LD", path)
-        except ValueError:
-            pass
     concepts = Concepts()
     for subject, predicate, value in _triples(content, syntax, path):
         if predicate == f"{_RDF}type":
@@ -136,22 +123,20 @@ def read_triples(content: bytes, syntax: str, path: Path) -> Concepts:
                 if subject is None:
                     concepts.without_uri += 1
                 else:
-                    concepts.is_concept.add(concepts.at(subject))
+                    concepts.concepts.add(concepts.at(subject))
         elif subject is None:
             continue
         elif (kind := _NAMES.get(predicate)) is not None:
             if hasattr(value, "language"):
-                concepts.add_name(concepts.at(subject), kind, value.language, value.value)
+                concepts.at(subject)
+                concepts.add_name(subject, kind, value.language, value.value)
         elif predicate == _DEPRECATED:
             if value.value.strip().lower() in ("true", "1"):
                 concepts.deprecated.add(concepts.at(subject))
         elif predicate in _LINKS:
-            own, other = concepts.at(subject), concepts.at(value.value)
-            ends = concepts.related if predicate == f"{_SKOS}related" else concepts.parents
-            if predicate == f"{_SKOS}narrower":
-                own, other = other, own
-            ends[0].append(own)
-            ends[1].append(other)
+            ends = concepts.at(subject), concepts.at(value.value)
+            links = concepts.related if predicate == f"{_SKOS}related" else concepts.parents
+            links.append(ends[::-1] if predicate == f"{_SKOS}narrower" else ends)
     return concepts
 
 

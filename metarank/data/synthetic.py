@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
+from metarank.metrics.propensity import inv_propensity
 
 
 def make_multilabel(
@@ -38,18 +38,15 @@ def make_multilabel(
     Raises
     ------
     ValueError
-        If a size is not positive, or `labels_per_row` or `noise` is out of range.
+        If `labels_per_row` is out of range.
 
     Examples
     --------
     >>> make_multilabel(200, 10, 4, labels_per_row=1.5)
     Dataset('multilabel': 200 rows, 10 features (dense), 4 labels, 1.50 labels a row)
     """
-    _check_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
     if not 0 < labels_per_row < 0.9 * n_labels:
         raise ValueError(f"labels_per_row must lie in (0, {0.9 * n_labels:g}), got {labels_per_row!r}")
-    if not noise >= 0:
-        raise ValueError(f"noise must be non-negative, got {noise!r}")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))
     if sparse:
@@ -74,18 +71,6 @@ def _shares(weights: np.ndarray, total: float) -> np.ndarray:
     return np.minimum(high * weights, 0.9)
 
 
-@overload
-def make_extreme(
-    n_rows: int = ..., n_features: int = ..., n_labels: int = ..., *, labels_per_row: float = ...,
-    exponent: float = ..., nnz_per_row: float = ..., missing: tuple[float, float] | None = ...,
-    seed: int = ..., return_true: Literal[False] = ...,
-) -> Dataset: ...  # fmt: skip
-@overload
-def make_extreme(
-    n_rows: int = ..., n_features: int = ..., n_labels: int = ..., *, labels_per_row: float = ...,
-    exponent: float = ..., nnz_per_row: float = ..., missing: tuple[float, float] | None = ...,
-    seed: int = ..., return_true: Literal[True],
-) -> tuple[Dataset, sp.csr_matrix]: ...  # fmt: skip
 def make_extreme(
     n_rows: int = 10_000,
     n_features: int = 5_000,
@@ -96,8 +81,7 @@ def make_extreme(
     nnz_per_row: float = 50.0,
     missing: tuple[float, float] | None = None,
     seed: int = 0,
-    return_true: bool = False,
-) -> Dataset | tuple[Dataset, sp.csr_matrix]:
+) -> Dataset:
     """Sparse text-like rows with a long tail of labels, with given statistics.
 
     Labels come in topics: a row's first label is drawn by frequency (rank^-exponent), each further one
@@ -116,49 +100,31 @@ def make_extreme(
         Mean number of distinct words a row.
     missing : (A, B) or None
         Propensity curve (Jain 2016, eq. 1): each relevant pair (i, l) of the complete data is kept with
-        probability p_l, computed from the complete labels.
+        probability p_l, computed from the complete labels. Those are the labels of the same call without it.
     seed : int
-    return_true : bool
-        Whether to return the complete labels too.
-
-    Returns
-    -------
-    Dataset, or (Dataset, Y_true) with Y_true a CSR matrix (n, L)
 
     Raises
     ------
     ValueError
-        If a size is not positive, a mean is out of range, or `missing` is no pair.
+        If a mean is out of range.
 
     Examples
     --------
-    >>> ds, complete = make_extreme(500, 300, 100, missing=(0.55, 1.5), return_true=True)
-    >>> ds.n_rows, ds.n_features, ds.n_labels
-    (500, 300, 100)
-    >>> ds.Y.nnz < complete.nnz
-    True
+    >>> seen, complete = (make_extreme(500, 300, 100, missing=curve) for curve in ((0.55, 1.5), None))
+    >>> (seen.X != complete.X).nnz, seen.Y.nnz < complete.Y.nnz
+    (0, True)
     """
-    _check_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
     if not 1 <= labels_per_row <= max(1, n_labels / 2):
         raise ValueError(f"labels_per_row must lie in [1, {max(1, n_labels / 2):g}], got {labels_per_row!r}")
     if not 1 <= nnz_per_row <= max(1, n_features / 2):
         raise ValueError(f"nnz_per_row must lie in [1, {max(1, n_features / 2):g}], got {nnz_per_row!r}")
-    if not exponent >= 0:
-        raise ValueError(f"exponent must be non-negative, got {exponent!r}")
-    if missing is not None and len(missing) != 2:
-        raise ValueError(f"missing must be None or a pair (A, B), got {missing!r}")
     rng = np.random.default_rng(seed)
     Y = _draw_labels(n_rows, n_labels, labels_per_row, exponent, rng)
     X = _draw_words(Y, n_features, nnz_per_row, rng)
-    seen = Y
     if missing is not None:
-        from metarank.metrics.propensity import inv_propensity
-
-        seen = Y.copy()
-        seen.data[rng.random(Y.nnz) >= 1 / inv_propensity(Y, *missing)[Y.indices]] = 0
-        seen.eliminate_zeros()
-    dataset = Dataset(X, seen, name="extreme")
-    return (dataset, Y) if return_true else dataset
+        Y.data[rng.random(Y.nnz) >= 1 / inv_propensity(Y, *missing)[Y.indices]] = 0
+        Y.eliminate_zeros()
+    return Dataset(X, Y, name="extreme")
 
 
 def _draw_labels(
@@ -181,8 +147,8 @@ def _draw_labels(
     low, high = cumulative[topic_start], cumulative[np.minimum(topic_start + topic_size, n_labels)]
 
     def more(rows: np.ndarray) -> np.ndarray:
-        own = rng.random(len(rows)) < 0.5
-        return draw(np.where(own, low[rows], 0), np.where(own, high[rows], cumulative[-1]))
+        is_typical = rng.random(len(rows)) < 0.5
+        return draw(np.where(is_typical, low[rows], 0), np.where(is_typical, high[rows], cumulative[-1]))
 
     wanted = np.minimum(1 + rng.poisson(per_row - 1, n_rows), n_labels)
     row, position = _draw_distinct(wanted, n_labels, more, np.arange(n_rows), first)
@@ -227,7 +193,7 @@ def _draw_distinct(
     np.subtract.at(lacking, row, 1)
     for _ in range(20):
         rows = np.repeat(np.arange(len(wanted)), lacking)
-        keys = _distinct(np.concatenate([keys, rows * n_ids + draw(rows)]))
+        keys = np.unique(np.concatenate([keys, rows * n_ids + draw(rows)]))
         lacking = wanted - np.bincount(keys // n_ids, minlength=len(wanted))
         # Rows that are complete step aside: later rounds concern ever fewer.
         open_row = lacking > 0
@@ -242,19 +208,7 @@ def _draw_distinct(
     return keys // n_ids, keys % n_ids
 
 
-def _distinct(keys: np.ndarray) -> np.ndarray:
-    """The distinct keys, ascending. On millions of integers sorting beats np.unique, which may hash."""
-    keys = np.sort(keys)
-    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-
-
 def _indicator(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
     out = sp.csr_matrix((np.ones(len(row), np.float32), (row, column)), shape=shape)
     out.sort_indices()
     return out
-
-
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be positive, got {size!r}")

@@ -11,7 +11,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from numbers import Integral
 from typing import ClassVar
 
@@ -28,8 +27,7 @@ from metarank.data.text_part import check_text_part, shortened
 from metarank.data.word_order import word_rows
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.arrays import shallow
-from metarank.types.word_rows import WordRows
+from metarank.types.texts import WordRows
 
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
@@ -38,10 +36,6 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # Words in a row, and characters, that a vectoriser, a saved one too, may take for a term; and `min_df`.
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
-
-
-# Rows that a service ranks together.
-_FEW_ROWS = 32
 
 
 class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
@@ -61,7 +55,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
     char_ngrams : tuple of (int, int) or None
         Shortest and longest run of characters within a word, added as terms. A space marks word ends.
     language : str or None
-        Words count by their stems in this language (Snowball, by PyStemmer: extra ``language``), so that
+        Words count by their stems in this language (Snowball, by PyStemmer), so that
         "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
         takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
         are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
@@ -96,9 +90,9 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         Flag("split_identifiers"),
         Integer("word_ngrams", 1, _LONGEST_RUN),
         List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
-        Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True, omits_none=True),
-        Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True, omits_none=True),
-        Text("text_part", optional=True, omits_none=True),
+        Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True),
+        Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True),
+        Text("text_part", optional=True),
         Strings("vocabulary_", "d"),
         Array("idf_", np.float32, ("d",)),
     )
@@ -129,8 +123,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
             If `texts` is one string, or an entry is not a string.
         ValueError
             If a parameter is out of range, or no term reaches `min_df`.
-        ImportError
-            If `language` is given and PyStemmer is missing.
         """
         self._learn(texts)
         return self
@@ -248,14 +240,12 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         return counts
 
     def _check_parameters(self) -> None:
-        for name in ("min_df", "word_ngrams"):
+        for name, most in (("min_df", _MOST_TEXTS), ("word_ngrams", _LONGEST_RUN)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be a positive integer, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-            if int(value) > (most := _LONGEST_RUN if name == "word_ngrams" else _MOST_TEXTS):
-                raise ValueError(f"{name} must be at most {most}, got {value!r}")
+            if not 1 <= int(value) <= most:
+                raise ValueError(f"{name} must be a positive integer, at most {most}, got {value!r}")
         chars = self.char_ngrams
         if chars is not None and not (
             isinstance(chars, tuple | list) and len(chars) == 2 and 1 <= chars[0] <= chars[1] <= _LONGEST_RUN
@@ -304,20 +294,10 @@ def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], widt
         indices.extend(own)
         counts.extend([times[j] for j in own])
         indptr.append(len(indices))
-    parts = np.array(counts), np.array(indices), np.array(indptr)
-    n = len(indptr) - 1
-    if n <= _FEW_ROWS:  # filled like this, SciPy does not check it, which takes longer than the rest
-        rows = shallow(_empty(n, width))
-        rows.data, rows.indices, rows.indptr = parts
-    else:
-        rows = sp.csr_matrix(parts, shape=(n, width))
-    rows.has_canonical_format = True
+    rows = sp.csr_matrix((len(indptr) - 1, width), dtype=np.float64)
+    rows.data, rows.indices, rows.indptr = np.array(counts), np.array(indices), np.array(indptr)
+    rows.has_canonical_format = True  # SciPy, which takes longer to look than the rest, is not asked
     return rows
-
-
-@lru_cache(maxsize=2 * _FEW_ROWS)
-def _empty(n_rows: int, width: int) -> sp.csr_matrix:
-    return sp.csr_matrix((n_rows, width), dtype=np.float64)
 
 
 def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from metarank._util.modules import outside
 from metarank._util.printable import first_few
-from metarank.data.skos import ENDINGS, Concepts, begins_as_vocabulary, read_triples, syntax_of
-from metarank.data.text import csv_rows, decode
-from metarank.data.xc import COMPRESSED, PathLike, read_bytes
-from metarank.types.label_descriptions import LabelDescriptions
-from metarank.types.label_relations import relation, without_cycles
+from metarank.data.compressed import PathLike, decode, ending_of, read_bytes
+from metarank.data.skos import Concepts, read_triples, syntax_of
+from metarank.data.tables import naming, read_csv
+from metarank.types.label_descriptions import LabelDescriptions, relation, without_cycles
 
-_LANGUAGE_COLUMN = "label_"
+_LANGUAGE = "label_"
 
 
 def read_vocabulary(
@@ -79,39 +79,8 @@ def read_vocabulary(
     return _table(_concepts(content, path, language), path, language, deprecated)
 
 
-def vocabulary_summary(path: PathLike) -> dict[str, int] | None:
-    """The sizes of a vocabulary, for a person who is to choose a language; None if a file is none.
-
-    A TSV or CSV is one if its first line is; the other endings of `read_vocabulary` are those of one.
-    """
-    path = Path(path)
-    ending = _ending(path)
-    if ending not in ENDINGS or not path.is_file():
-        return None
-    content = read_bytes(path)
-    if ending in (".tsv", ".csv") and not begins_as_vocabulary(content):
-        return None
-    concepts = _concepts(content, path, None)
-    alive = concepts.is_concept - concepts.deprecated
-    names = [(spoken, kind) for concept, kind, spoken, _ in concepts.names if concept in alive]
-    by_language = Counter(spoken or "no language" for spoken, kind in names if kind < 2)
-    return {
-        "concepts": len(alive),
-        "deprecated": len(concepts.is_concept & concepts.deprecated),
-        "without_uri": concepts.without_uri,
-        **{f"names in {spoken}": count for spoken, count in sorted(by_language.items())},
-        "alternative_names": sum(kind >= 2 for _, kind in names),
-        "broader_links": len(set(zip(*concepts.parents))),
-        "related_links": len({tuple(sorted(pair)) for pair in zip(*concepts.related)}),
-    }
-
-
-def _ending(path: Path) -> str:
-    return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix.lower()
-
-
 def _concepts(content: bytes, path: Path, language: str | None) -> Concepts:
-    syntax = syntax_of(_ending(path), content)
+    syntax = syntax_of(ending_of(path), content)
     if syntax == "tsv":
         return _of_tsv(decode(content, path), path, language)
     if syntax == "csv":
@@ -130,53 +99,40 @@ def _of_tsv(text: str, path: Path, language: str | None) -> Concepts:
                 f"{path}: line {number} has a URI behind a text, as documents have them, not a vocabulary: "
                 "read_corpus reads those"
             )
-        concept = _new(concepts, uri, path, number)
-        label = rest.partition("\t")[0].strip()
-        if label:
-            concepts.add_name(concept, 0, language, label)
-        else:
-            concepts.deprecated.add(concept)
+        _add(concepts, uri, {language: rest.partition("\t")[0]}, f"{path}: line {number}")
     return concepts
 
 
 def _of_csv(text: str, path: Path) -> Concepts:
     concepts = Concepts()
-    try:
-        rows = csv_rows(text, ",")
-        header = [field.strip() for field in next(rows, (0, []))[1]]
-        languages = {
-            column: field.removeprefix(_LANGUAGE_COLUMN)
-            for column, field in enumerate(header)
-            if field.startswith(_LANGUAGE_COLUMN)
-        }
-        if "uri" not in header or not languages:
+    with naming(path):
+        table = read_csv(text, ",", str(path))
+        languages = {c: c.removeprefix(_LANGUAGE) for c in table.columns if c.startswith(_LANGUAGE)}
+        if "uri" not in table.columns or not languages:
             raise ValueError(
                 "the CSV of a vocabulary must have the columns 'uri' and 'label_en' or other languages, got "
-                f"{', '.join(header):.200} (other tables of labels are read by data.read_labels)"
+                f"{', '.join(table.columns):.200} (other tables of labels are read by data.read_labels)"
             )
-        at = header.index("uri")
-        for number, fields in rows:
-            concept = _new(concepts, fields[at], path, number)
-            for column, language in languages.items():
-                if label := fields[column].strip():
-                    concepts.add_name(concept, 0, language, label)
-            if concept not in concepts.named:
-                concepts.deprecated.add(concept)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}".replace(f"{path}: {path}:", f"{path}:")) from None
+        for i, uri in enumerate(table.columns["uri"]):
+            labels: dict[str | None, str] = {
+                language: table.columns[column][i] for column, language in languages.items()
+            }
+            _add(concepts, uri, labels, table.where(i))
     return concepts
 
 
-def _new(concepts: Concepts, uri: str, path: Path, line: int) -> int:
+def _add(concepts: Concepts, uri: str, labels: Mapping[str | None, str], where: str) -> None:
+    """A line of TSV or CSV: a concept, and its label by language."""
     uri = cleaned_uri(uri.strip())
     if not uri:
-        raise ValueError(f"{path}: line {line} has no URI")
-    before = len(concepts.uris)
-    concept = concepts.at(uri)
-    if concept < before:
-        raise ValueError(f"{path}: line {line} has the URI {uri!r:.80} a second time")
-    concepts.is_concept.add(concept)
-    return concept
+        raise ValueError(f"{where} has no URI")
+    if uri in concepts.seen:
+        raise ValueError(f"{where} has the URI {uri!r:.80} a second time")
+    concepts.concepts.add(concepts.at(uri))
+    for language, label in labels.items():
+        concepts.add_name(uri, 0, language, label)
+    if uri not in concepts.names:
+        concepts.deprecated.add(uri)
 
 
 def cleaned_uri(uri: str) -> str:
@@ -191,102 +147,88 @@ def cleaned_uri(uri: str) -> str:
 
 
 def _table(concepts: Concepts, path: Path, language: str | None, deprecated: bool) -> LabelDescriptions:
-    said = []
-    kept = sorted(concepts.is_concept)
-    if not kept:
-        raise ValueError(f"{path} holds no concept of SKOS (skos:Concept) with a URI")
-    out = [] if deprecated else [concept for concept in kept if concept in concepts.deprecated]
-    if out:
-        said.append(f"{len(out)} deprecated concepts are left out (deprecated=True keeps them)")
-        kept = [concept for concept in kept if concept not in concepts.deprecated]
-        if not kept:
-            raise ValueError(f"{path} holds deprecated concepts only; deprecated=True keeps them")
+    remarks = []
+    all_uris = [uri for uri in concepts.seen if uri in concepts.concepts]
+    uris = [uri for uri in all_uris if deprecated or uri not in concepts.deprecated]
+    if not uris:
+        kept = " that is not deprecated; deprecated=True keeps those" if all_uris else ""
+        raise ValueError(f"{path} holds no concept of SKOS (skos:Concept) with a URI{kept}")
+    if len(uris) < len(all_uris):
+        n_out = len(all_uris) - len(uris)
+        remarks.append(f"{n_out} deprecated concepts are left out (deprecated=True keeps them)")
     if concepts.without_uri:
-        said.append(f"{concepts.without_uri} concepts without a URI are left out")
-    row = np.full(len(concepts.uris), -1, np.int64)
-    row[kept] = np.arange(len(kept))
-    names, others = _names(concepts, kept, _choice(concepts, kept, language, path))
-    nameless = [concepts.uris[c] for c, name in zip(kept, names) if not name]
-    if nameless:
+        remarks.append(f"{concepts.without_uri} concepts without a URI are left out")
+    names, others = _names(concepts, uris, _languages(concepts, uris, language, path))
+    if nameless := [uri for uri, name in zip(uris, names) if not name]:
         which = f" in {language!r}" if language is not None else ""
-        said.append(f"{len(nameless)} concepts have no name{which}: {first_few(nameless)}")
-    n = len(kept)
-    pairs = {kind: _pairs(ends, row) for kind, ends in (("p", concepts.parents), ("r", concepts.related))}
-    if lost := sum(n_lost for *_, n_lost in pairs.values()):
-        said.append(f"{lost} relations to what is no concept here are left out")
-    parents, closing = without_cycles(
-        relation(*pairs["p"][:2], n), np.argsort(np.argsort([concepts.uris[c] for c in kept], kind="stable"))
-    )
+        remarks.append(f"{len(nameless)} concepts have no name{which}: {first_few(nameless)}")
+    row = {uri: i for i, uri in enumerate(uris)}
+    n_lost = sum((a in row) != (b in row) for a, b in [*concepts.parents, *concepts.related])
+    if n_lost:
+        remarks.append(f"{n_lost} relations to what is no concept here are left out")
+    links = {
+        kind: relation(
+            [row[a] for a, b in pairs if a in row and b in row and (kind == "parents" or a != b)],
+            [row[b] for a, b in pairs if a in row and b in row and (kind == "parents" or a != b)],
+            len(uris),
+        )
+        for kind, pairs in (("parents", concepts.parents), ("related", concepts.related))
+    }
+    parents, closing = without_cycles(links["parents"], np.argsort(np.argsort(uris, kind="stable")))
     if closing:
-        shown = [f"{concepts.uris[kept[a]]} -> {concepts.uris[kept[b]]}" for a, b in closing]
-        said.append(f"{len(closing)} links of broader close a cycle and are left out: {first_few(shown)}")
-    if said:
-        warnings.warn(f"{path}: {'; '.join(said)}", stacklevel=3)
-    first, second = (ends[pairs["r"][0] != pairs["r"][1]] for ends in pairs["r"][:2])
+        shown = [f"{uris[a]} -> {uris[b]}" for a, b in closing]
+        remarks.append(f"{len(closing)} links of broader close a cycle and are left out: {first_few(shown)}")
+    if remarks:
+        warnings.warn(f"{path}: {'; '.join(remarks)}", stacklevel=outside())
     return LabelDescriptions(
-        ids=[concepts.uris[concept] for concept in kept],
+        ids=uris,
         names=names,
         alternative_names=others if any(others) else None,
         parents=parents if parents.nnz else None,
-        related=relation(first, second, n) if len(first) else None,
+        related=links["related"] if links["related"].nnz else None,
     )
 
 
-def _choice(concepts: Concepts, kept: list[int], language: str | None, path: Path) -> dict[str | None, int]:
+def _languages(
+    concepts: Concepts, uris: list[str], language: str | None, path: Path
+) -> dict[str | None, int]:
     """The languages whose names count, with their order; the first is best."""
-    alive = set(kept)
-    found: Counter[str | None] = Counter()
-    for concept, kind, spoken, _ in concepts.names:
-        if kind < 2 and concept in alive:
-            found[spoken] += 1
-    spoken_of = sorted(spoken for spoken in found if spoken is not None)
-    listed = ", ".join(f"{spoken} ({found[spoken]})" for spoken in spoken_of) or "none"
+    count = Counter(spoken for uri in uris for kind, spoken, _ in concepts.names.get(uri, ()) if kind < 2)
+    named = sorted(spoken for spoken in count if spoken is not None)
+    listed = ", ".join(f"{spoken} ({count[spoken]})" for spoken in named) or "none"
     if language is None:
-        if len(spoken_of) > 1:
+        if len(named) > 1:
             raise ValueError(f"language must be given for {path}, which has names in {listed}, got None")
-        return {spoken: place for place, spoken in enumerate([*spoken_of, None])}
+        return {spoken: place for place, spoken in enumerate([*named, None])}
     wanted = language.strip().lower().replace("_", "-")
-    exact: dict[str | None, int] = {spoken: 0 for spoken in _languages(concepts) if spoken.lower() == wanted}
-    regions = [spoken for spoken in _languages(concepts) if spoken.lower().startswith(f"{wanted}-")]
-    order = exact | {spoken: 1 + i for i, spoken in enumerate([*sorted(regions), None])}
-    if not any(found[spoken] for spoken in order):
+    every = sorted(
+        {spoken for names in concepts.names.values() for _, spoken, _ in names if spoken is not None}
+    )
+    order: dict[str | None, int] = {spoken: 0 for spoken in every if spoken.lower() == wanted}
+    regions = [spoken for spoken in every if spoken.lower().startswith(f"{wanted}-")]
+    order |= {spoken: 1 + i for i, spoken in enumerate([*regions, None])}
+    if not any(count[spoken] for spoken in order):
         raise ValueError(f"language must be one of those of {path}, which are {listed}, got {language!r:.80}")
     return order
 
 
-def _languages(concepts: Concepts) -> set[str]:
-    return {spoken for _, _, spoken, _ in concepts.names if spoken is not None}
-
-
 def _names(
-    concepts: Concepts, kept: list[int], order: dict[str | None, int]
+    concepts: Concepts, uris: list[str], order: dict[str | None, int]
 ) -> tuple[list[str], list[list[str]]]:
-    """The name and the alternative names of each concept."""
-    alive = set(kept)
-    of: dict[int, list[tuple[int, int, int, str]]] = {}
-    for place, (concept, kind, spoken, name) in enumerate(concepts.names):
-        if spoken in order and concept in alive:
-            # A name is a prefLabel in the best language, an rdfs:label only without one; then as in the file.
-            of.setdefault(concept, []).append((kind, order[spoken], place, name))
+    """The name and the alternative names of each concept.
+
+    A name is a prefLabel in the best language, an rdfs:label only without one; then as in the file.
+    """
     names, others = [], []
-    for concept in kept:
-        own = list(dict.fromkeys(name for name in _in_order(of.pop(concept, []))))
-        is_named = bool(own) and own[0] != ""
-        names.append(own[0] if is_named else "")
-        others.append([name for name in own[1:] if name])
+    for uri in uris:
+        known = [
+            (kind, order[spoken], name)
+            for kind, spoken, name in concepts.names.get(uri, ())
+            if spoken in order
+        ]
+        known.sort(key=lambda entry: entry[:2])
+        distinct = list(dict.fromkeys(name for *_, name in known))
+        is_named = bool(known) and known[0][0] < 2
+        names.append(distinct[0] if is_named else "")
+        others.append(distinct[is_named:])
     return names, others
-
-
-def _in_order(own: list[tuple[int, int, int, str]]) -> Iterator[str]:
-    own.sort()
-    if own and own[0][0] > 1:  # alternative names alone
-        yield ""
-    yield from (name for *_, name in own)
-
-
-def _pairs(ends: tuple[list[int], list[int]], row: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """The rows at both ends of relations between labels, and how many a label has to something else."""
-    first, second = (row[np.asarray(end, np.int64)] for end in ends)
-    both = (first >= 0) & (second >= 0)
-    one = (first >= 0) ^ (second >= 0)
-    return first[both], second[both], int(np.count_nonzero(one))

@@ -1,4 +1,4 @@
-"""Texts and names of labels as words in the order they are written in: see `metarank.types.word_rows`."""
+"""Texts and names of labels as words in the order they are written in: see `metarank.types.texts`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 
 from metarank.data.language import stems_of
-from metarank.types.word_rows import NAME, OTHER_NAME, PART, NameForms, WordRows
+from metarank.types.texts import NAME, OTHER_NAME, PART, NameForms, WordRows
 
 # Single letters and digits are words here: vitamin C.
 _WORD = re.compile(r"\w+")

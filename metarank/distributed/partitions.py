@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Any
 import fsspec
 import numpy as np
 import scipy.sparse as sp
-from fsspec.implementations.local import LocalFileSystem
 
+from metarank.data.compressed import PARQUET_MAGIC, decompressed, is_compressed, opened
 from metarank.data.dataset import Dataset, under_names
-from metarank.data.frames import Roles, damage_named, dataset_of_table
-from metarank.data.guard import check_present, check_sizes
-from metarank.data.parquet import MAGIC, check_metadata, read_table
+from metarank.data.frames import Roles
+from metarank.data.parquet import dataset_of_arrow
 from metarank.data.separators import AUTO, described
-from metarank.data.xc import (
-    HEADER,
-    START_BYTES,
-    decompressed,
-    is_compressed,
-    parse_xc,
-    sizes_of,
-    start_of,
-)
+from metarank.data.tables import naming
+from metarank.data.xc import HEADER, parse_xc
 from metarank.types.arrays import stacked
 
 if TYPE_CHECKING:
@@ -67,8 +59,8 @@ class Part:
             If the content is malformed; the file is named.
         """
         if self.header is None:
-            with damage_named(self.url):
-                return dataset_of_table(self.table(), self.roles, tell=self.first_row == 0)
+            with naming(self.url):
+                return dataset_of_arrow(self.table(), self.roles, "", self.url, tell=self.first_row == 0)
         D, L = self.header
         body = self.text()
         try:
@@ -80,8 +72,10 @@ class Part:
 
     def table(self) -> Any:
         """The row groups as an Arrow table."""
+        import pyarrow.parquet as pq
+
         with fsspec.open(self.url, "rb") as f:
-            return read_table(f, range(self.start, self.stop))
+            return pq.ParquetFile(f).read_row_groups(range(self.start, self.stop))
 
     def text(self) -> bytes:
         """The lines, decompressed."""
@@ -115,10 +109,10 @@ class Partitions:
     def collect(self, client: Client | None = None) -> Dataset:
         """All rows as one `Dataset` in this process, as a fit needs them; a client has workers read them."""
         if client is None:
-            found = [part.load() for part in self.parts]
+            loaded = [part.load() for part in self.parts]
         else:
-            found = client.gather(client.map(Part.load, self.parts, pure=False))
-        return _joined(found)
+            loaded = client.gather(client.map(Part.load, self.parts, pure=False))
+        return _joined(loaded)
 
 
 def read(
@@ -143,8 +137,8 @@ def read(
         Has workers count the rows of text; without it this process does.
     block_bytes : int
         Bytes of text to a part, up to the end of a line. A row group of Parquet is a part.
-    text_column, labels_column, label_columns, feature_columns : as in `metarank.data.read_parquet`
-    label_separator : as in `metarank.data.read_parquet`
+    text_column, labels_column, label_columns, feature_columns : as in `metarank.data.from_frame`
+    label_separator : as in `metarank.data.from_frame`
         Parts are read apart: where "auto" would part them differently, `collect` asks for the separator.
 
     Raises
@@ -169,12 +163,12 @@ def read(
     parts: list[Part] = []
     expected: list[int] = []
     for url in [urls] if isinstance(urls, str) else list(urls):
-        fs, _, found = fsspec.get_fs_token_paths(url, mode="rb")
-        if not found or not all(fs.exists(path) for path in found):
+        fs, _, paths = fsspec.get_fs_token_paths(url, mode="rb")
+        if not paths or not all(fs.exists(path) for path in paths):
             raise FileNotFoundError(f"no file at {url!r}")
-        for path in sorted(found):
-            own, n_rows = _parts_of(fs, fs.unstrip_protocol(path), path, block_bytes, roles)
-            parts += own
+        for path in sorted(paths):
+            parts_of_file, n_rows = _parts_of(fs, fs.unstrip_protocol(path), path, block_bytes, roles)
+            parts += parts_of_file
             expected.append(n_rows)
     if len({part.header for part in parts}) > 1:
         raise ValueError(
@@ -192,31 +186,24 @@ def read(
 
 
 def _parts_of(fs: Any, url: str, path: str, block_bytes: int, roles: Roles) -> tuple[list[Part], int]:
-    if isinstance(fs, LocalFileSystem):
-        with damage_named(url):
-            check_present(path)
     with fs.open(path, "rb") as f:
-        head = f.read(START_BYTES)
-        if head.startswith(MAGIC):
+        head = f.read(8)
+        if head.startswith(PARQUET_MAGIC):
             import pyarrow.parquet as pq
 
-            with damage_named(url):
+            with naming(url):
                 about = pq.ParquetFile(f).metadata
-                check_metadata(f, about)
             groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
             parts = [Part(url, i, i + 1, None, False, roles, n_rows=n) for i, n in enumerate(groups)]
             return parts, sum(groups)
-        compressed, n_bytes, start = is_compressed(head), fs.size(path), start_of(head)
-        match = HEADER.match(start)
+        f.seek(0)
+        match = HEADER.match(opened(f).read(200))
         if match is None:
             raise ValueError(f"{url}: must be Parquet, or text with the header line 'N D L'")
-        with damage_named(url):
-            n_rows, D, L = sizes_of(match)
-            check_sizes(D, L, n_bytes, said="the header tells of")
-        if compressed:
+        n_rows, D, L = map(int, match.groups())
+        if is_compressed(head):
             return [Part(url, 0, 0, (D, L), True, roles)], n_rows
-        first = match.end() + len(head) - len(start)  # a byte order mark is no part of the start
-        bounds = list(_line_bounds(f, first, n_bytes, block_bytes))
+        bounds = list(_line_bounds(f, match.end(), fs.size(path), block_bytes))
     return [Part(url, a, b, (D, L), False, roles) for a, b in pairwise(bounds)], n_rows
 
 

@@ -1,39 +1,88 @@
-"""What a worker does for a fit: the functions of `metarank.model.stages` on the training set that it
-holds."""
+"""What a worker does for a fit or an answer: the functions of `metarank.model` on what it holds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metarank._util.progress import taking_notes
-from metarank.distributed.bytes import register_sizes
-from metarank.distributed.job import Job
-from metarank.distributed.results import Noted
-from metarank.model.point_lists import PointLists, ranked_points
-from metarank.model.stages import Columns, PairsToRank, columns_among, fitted_on_all, ranked, tuned
-from metarank.model.tuned_k import tuned_k
-from metarank.scorers.base import LabelScorer
-from metarank.scorers.crossfit import (
-    fitted_without,
-    held_out_columns,
-    held_out_points,
-    held_out_shortlist,
+from metarank._util.threads import resolve_n_jobs, single_threaded_blas
+from metarank.model.answering.answer import Answering
+from metarank.model.answering.request import Request
+from metarank.model.fitted import FittedModel, Scored
+from metarank.model.fitting.sources import tuned_k
+from metarank.model.fitting.stages import (
+    RankedPairs,
+    TrainingLists,
+    fitted_on_all,
+    points_ranked,
+    ranked,
+    tuned,
 )
-from metarank.scorers.trees.tree_ensemble import TreeBlock
+from metarank.ranker import Ranker
+from metarank.scorers.base import LabelScorer, PointProposer
+from metarank.scorers.crossfit import fitted_without, held_out_columns, held_out_points, held_out_shortlist
 from metarank.types.candidates import Candidates
-from metarank.types.view import TrainingSet, View
+from metarank.types.feature_table import Columns
+from metarank.types.view import TrainingSet
 
-register_sizes()  # on every worker, which imports this file
+# The training set that tasks of this process work on, by the name of its fit: with it stays what is built
+# from it once, such as the index of its rows.
+_resident: dict[str, TrainingSet] = {}
+_lock = Lock()
 
 
-@dataclass(frozen=True)
-class QuickFit:
-    """A fit of seconds: made by each worker that asks for it, instead of being sent with all its rows."""
+class Noted(NamedTuple):
+    """The result of a task, and what was noted on the way to it."""
 
-    key: str
+    result: Any
+    notes: list[str]
+
+
+def on_training_set(
+    work: Callable[..., Any], name: str, data: TrainingSet, n_jobs: int | None, alone: bool, *args: Any
+) -> Noted:
+    """``work(training set, threads, *args)``. One training set stays with the process, until `release`.
+
+    Parameters
+    ----------
+    work : function of this module
+    name : str
+        Of the fit.
+    data : TrainingSet
+    n_jobs : int or None
+        Threads of a task. None and negative: one, and all of the worker's for a task that is `alone`.
+    alone : bool
+        Whether no other task of the fit runs beside it.
+    args : futures among them stand for their results
+    """
+    with _lock:
+        if name not in _resident:
+            _resident.clear()
+            _resident[name] = data
+        data = _resident[name]
+    with single_threaded_blas(), taking_notes() as notes:
+        return Noted(work(data, task_threads(n_jobs, alone=alone), *args), notes)
+
+
+def release(name: str) -> None:
+    """Let go of the training set; called on every worker when a fit is over."""
+    with _lock:
+        _resident.pop(name, None)
+
+
+def task_threads(n_jobs: int | None, *, alone: bool = False) -> int:
+    """Threads of a task; see `on_training_set`."""
+    if n_jobs is not None and n_jobs >= 0:
+        return resolve_n_jobs(n_jobs)
+    if not alone:
+        return 1
+    from distributed import get_worker
+
+    return max(1, int(get_worker().state.nthreads) + 1 + (-1 if n_jobs is None else n_jobs))
 
 
 def hold(value: Any) -> Any:
@@ -41,141 +90,88 @@ def hold(value: Any) -> Any:
     return value
 
 
-def k_by_validation(job: Job, data: TrainingSet, key: str) -> Noted:
+def k_by_validation(data: TrainingSet, n_jobs: int) -> int:
     """k of `tuned_k`."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Noted:
-        with taking_notes() as notes:
-            return Noted(tuned_k(data, n_jobs=n_jobs), notes)
-
-    return job.result(data, key, make, alone=True)
+    return tuned_k(data, n_jobs=n_jobs)
 
 
-def tuned_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> Noted:
-    """The parameters that `tuned` chose: unfitted, a scorer is its parameters."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Noted:
-        with taking_notes() as notes:
-            before, after = (s.get_params(deep=False) for s in (scorer, tuned(scorer, data, n_jobs)))
-        return Noted({name: value for name, value in after.items() if not _same(value, before[name])}, notes)
-
-    return job.result(data, key, make, alone=True)
+def tuned_scorer(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScorer:
+    """The scorer `tuned`."""
+    return tuned(scorer, data, n_jobs)
 
 
-def fit_without_fold(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int) -> Any:
+def fit_without_fold(data: TrainingSet, n_jobs: int, scorer: LabelScorer, fold: int) -> Any:
     """The scorer, fitted on the rows outside a fold."""
-    return job.result(data, key, lambda data, n_jobs: fitted_without(fold, scorer, data, n_jobs))
+    return fitted_without(fold, scorer, data, n_jobs)
 
 
-def fit_on_all(job: Job, data: TrainingSet, key: str, scorer: Any, after: Any = None) -> Any:
-    """The scorer, fitted on all rows; `after` is what must be done before, and is not looked at."""
-    alone = after is not None
-    return job.result(data, key, lambda data, n_jobs: fitted_on_all(scorer, data, n_jobs), alone=alone)
-
-
-def fit_trees(
-    job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None, first: int, count: int
-) -> TreeBlock:
-    """Some trees of the scorer's fit on the rows outside a fold, or on all rows."""
-    return job.result(
-        data, key, lambda data, n_jobs: scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs)
-    )
-
-
-def fit_rest(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None) -> dict[str, Any]:
-    """What the same fit learns beside the trees."""
-    return job.result(data, key, lambda data, n_jobs: scorer.fit_rest(_view(data, fold), n_jobs=n_jobs))
-
-
-def join_trees(scorer: Any, blocks: list[TreeBlock], rest: dict[str, Any] | None) -> Any:
-    """The fitted scorer: it takes no time and is in what is kept of its parts."""
-    return scorer.joined(blocks, rest)
+def fit_on_all(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScorer:
+    """The scorer, fitted on all rows."""
+    return fitted_on_all(scorer, data, n_jobs)
 
 
 def propose(
-    job: Job, data: TrainingSet, key: str, scorer: Any, k: int, rows: np.ndarray, fit: Any
+    data: TrainingSet, n_jobs: int, scorer: LabelScorer, fit: Noted | None, rows: np.ndarray, k: int
 ) -> Candidates:
-    """Proposals for some training rows. `fit`: without the rows' fold; None where the scorer needs none."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Candidates:
-        fits = _fits(fit, scorer, data, rows, n_jobs)
-        return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
-
-    return job.result(data, key, make, alone=fit is None)
+    """Proposals for some training rows. `fit`: without the rows' fold; None makes what the scorer needs."""
+    fits = _fits(data, n_jobs, scorer, fit, rows)
+    return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def propose_points(
-    job: Job, data: TrainingSet, key: str, scorer: Any, k: int, rows: np.ndarray, fit: Any
+    data: TrainingSet, n_jobs: int, scorer: PointProposer, fit: Noted | None, rows: np.ndarray, k: int
 ) -> Candidates:
     """The best of the rows of a fold for each label; `fit` as for `propose`."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Candidates:
-        fits = _fits(fit, scorer, data, rows, n_jobs)
-        return held_out_points(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
-
-    return job.result(data, key, make)
+    fits = _fits(data, n_jobs, scorer, fit, rows)
+    return held_out_points(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def describe(
-    job: Job, data: TrainingSet, key: str, scorer: Any, candidates: Candidates, rows: np.ndarray, fit: Any
+    data: TrainingSet,
+    n_jobs: int,
+    scorer: LabelScorer,
+    fit: Noted | None,
+    rows: np.ndarray,
+    candidates: Candidates,
 ) -> Columns:
     """Columns for the candidates of some training rows; `fit` as for `propose`."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Columns:
-        fits = _fits(fit, scorer, data, rows, n_jobs)
-        return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
-
-    return job.result(data, key, make, alone=fit is None)
+    fits = _fits(data, n_jobs, scorer, fit, rows)
+    return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def rank(
-    job: Job,
     data: TrainingSet,
-    key: str,
-    parts: list[list[Columns]],
+    n_jobs: int,
+    parts: list[list[Noted]],
     places: list[list[np.ndarray]],
-    pairs: PairsToRank,
+    lists: TrainingLists,
     scorers: list[LabelScorer],
-) -> Noted:
+) -> RankedPairs:
     """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Noted:
-        described = pairs.candidates if pairs.described is None else pairs.described
-        columns = [in_place(own, at, described) for own, at in zip(parts, places)]
-        parts.clear()
-        with taking_notes() as notes:
-            return Noted(ranked(columns, pairs, n_jobs, data, scorers), notes)
-
-    return job.result(data, key, make, alone=True)
+    columns = [in_place(part, at, lists.described) for part, at in zip(parts, places)]
+    return ranked(columns, lists, n_jobs, data, scorers)
 
 
 def rank_points(
-    job: Job,
     data: TrainingSet,
-    key: str,
-    parts: list[list[Columns]],
+    n_jobs: int,
+    parts: list[list[Noted]],
     places: list[list[np.ndarray]],
-    lists: PointLists,
-    described: Candidates,
-) -> Noted:
-    """`ranked_points`, as `rank`."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Noted:
-        columns = [in_place(own, at, described) for own, at in zip(parts, places)]
-        with taking_notes() as notes:
-            own = columns_among(columns, described, lists.candidates)
-            return Noted(ranked_points(own, lists, n_jobs), notes)
-
-    return job.result(data, key, make, alone=True)
+    lists: TrainingLists,
+) -> Ranker:
+    """`points_ranked`, as `rank`."""
+    columns = [in_place(part, at, lists.described) for part, at in zip(parts, places)]
+    return points_ranked(columns, lists, n_jobs)
 
 
-def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candidates) -> Columns:
+def in_place(parts: list[Noted], places: list[np.ndarray], candidates: Candidates) -> Columns:
     """The columns (m,) of all pairs from those of some rows each."""
-    if len(parts) == 1:
-        return parts[0]
-    out = {name: np.zeros(candidates.n_pairs, values.dtype) for name, values in parts[0].items()}
+    columns = [part.result for part in parts]
+    if len(columns) == 1:
+        return columns[0]  # type: ignore[no-any-return]
     sizes = np.diff(candidates.indptr)
-    for part, rows in zip(parts, places):
+    out = {name: np.empty(candidates.n_pairs, values.dtype) for name, values in columns[0].items()}
+    for part, rows in zip(columns, places):
         inside = np.zeros(candidates.n_rows, bool)
         inside[rows] = True
         at = np.flatnonzero(np.repeat(inside, sizes))
@@ -184,20 +180,28 @@ def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candida
     return out
 
 
-def _view(data: TrainingSet, fold: int | None) -> View:
-    return data.view() if fold is None else data.without_fold(fold)
+def answer(
+    model: FittedModel,
+    shortlist_size: int,
+    n_jobs: int | None,
+    part: Request,
+    k: int,
+    objective_weights: Any,
+    weight: float,
+) -> list[Scored]:
+    """The scored candidates of some rows of a request."""
+    answering = Answering(model, shortlist_size, task_threads(n_jobs))
+    return answering.score(part, k, model.weighted_ranker(objective_weights), weight)
 
 
-def _same(a: Any, b: Any) -> bool:
-    plain = (type(None), bool, int, float, str)
-    return a is b or (isinstance(a, plain) and isinstance(b, plain) and type(a) is type(b) and a == b)
-
-
-def _fits(fit: Any, scorer: Any, data: TrainingSet, rows: np.ndarray, n_jobs: int) -> dict[int, Any] | None:
+def _fits(
+    data: TrainingSet, n_jobs: int, scorer: LabelScorer, fit: Noted | None, rows: np.ndarray
+) -> dict[int, Any] | None:
     """The fit without the fold of the rows, as `metarank.scorers.crossfit` looks for it."""
-    if fit is None:
-        return None
     fold = int(data.fold[rows[0]])
-    if not isinstance(fit, QuickFit):
-        return {fold: fit}
-    return {fold: data.shared(f"{fit.key} fold {fold}", lambda X: fitted_without(fold, scorer, data, n_jobs))}
+    if fit is not None:
+        return {fold: fit.result}
+    if not scorer.is_quick:
+        return None
+    key = f"held-out fit of {scorer!r} fold {fold}"  # made once by each worker, instead of being sent
+    return {fold: data.shared(key, lambda X: fitted_without(fold, scorer, data, n_jobs))}

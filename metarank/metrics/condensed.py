@@ -11,7 +11,7 @@ from metarank.metrics.inputs import Inputs, as_relevance, as_sets
 from metarank.metrics.names import Metric
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates
-from metarank.types.ranking import Ranking, n_labels_of, n_rows_of, score_rows
+from metarank.types.ranking import Ranking, score_rows
 
 # They count labels that are not relevant, over all labels of a row or all rows of a label.
 _COUNT_THE_UNJUDGED = ("RankLoss", "AUC", "micro-AUC", "AUPRC", "Hamming", "subset-accuracy", "LabelCoverage")
@@ -56,25 +56,22 @@ class JudgedInputs:
 def _condensed(scores: Any, pairs: Candidates) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """The scores of the judged pairs that are listed, and of all of them, CSR (n, L)."""
     rows = score_rows(scores)
-    shape = (n_rows_of(rows), n_labels_of(rows))
+    shape = rows.shape
     if shape != (pairs.n_rows, pairs.n_labels):
         raise ValueError(
             f"scores must have the shape of Y_true, {(pairs.n_rows, pairs.n_labels)}, got {shape}"
         )
     values = np.full(pairs.n_pairs, -np.inf)
-    if isinstance(rows, np.ndarray):
-        values[:] = rows[pairs.row_of_pair, pairs.labels]
-    else:
-        found = rows.scores
-        if isinstance(scores, Ranking):  # its order counts, whatever the scores are
-            sizes = np.diff(rows.indptr)
-            found = np.repeat(rows.indptr[:-1], sizes) - np.arange(len(rows.labels), dtype=np.float64)
-        keys = np.repeat(np.arange(shape[0]), np.diff(rows.indptr)) * shape[1] + rows.labels
-        order = np.argsort(keys)
-        at = np.minimum(np.searchsorted(keys[order], pairs.pair_keys), max(0, len(keys) - 1))
-        if len(keys):
-            hit = keys[order][at] == pairs.pair_keys
-            values[hit] = found[order][at[hit]]
+    listed = rows.scores
+    if isinstance(scores, Ranking):  # its order counts, whatever the scores are
+        sizes = np.diff(rows.indptr)
+        listed = np.repeat(rows.indptr[:-1], sizes) - np.arange(len(rows.labels), dtype=np.float64)
+    keys = np.repeat(np.arange(shape[0]), np.diff(rows.indptr)) * shape[1] + rows.labels
+    order = np.argsort(keys)
+    at = np.minimum(np.searchsorted(keys[order], pairs.pair_keys), max(0, len(keys) - 1))
+    if len(keys):
+        hit = keys[order][at] == pairs.pair_keys
+        values[hit] = listed[order][at[hit]]
     is_listed = ~np.isneginf(values)
     least = np.full(shape[0], np.inf)
     np.minimum.at(least, pairs.row_of_pair[is_listed], values[is_listed])

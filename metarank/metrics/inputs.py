@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.metrics.label_order import in_one_order
-from metarank.metrics.parents import as_parents
-from metarank.types.label_relations import ancestors
-from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
+from metarank.types.label_descriptions import LabelDescriptions, ancestors
+from metarank.types.ranking import Listed, Ranking, score_rows
+
+# What a user gave, beside the relevances.
+_GIVEN = ("scale", "n_jobs", "parents", "_ranking", "_rows", "_sets", "_inv_propensity")
 
 
 class Inputs:
@@ -49,13 +49,10 @@ class Inputs:
         parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        Y_true, scores, told = in_one_order(
-            Y_true, scores, {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
-        )
-        Y_pred, inv_propensity = told["Y_pred"], told["inv_propensity"]
         self.Y = as_relevance(Y_true)
-        self._by_label = False
-        self.scale: float = as_scale(scale, self.Y)
+        if scale is not None:
+            check_real("scale", scale, *POSITIVE, "finite and positive")
+        self.scale: float = float(self.Y.data.max(initial=0.0) if scale is None else scale) or 1.0
         # CSR (L, L) of ones: the parents of each label, where there is a hierarchy.
         self.parents: sp.csr_matrix | None = None if parents is None else as_parents(parents, self.n_labels)
         self.n_jobs: int = resolve_n_jobs(n_jobs)
@@ -64,7 +61,7 @@ class Inputs:
         self._sets = None if Y_pred is None else as_sets(Y_pred, self.shape)
         self._inv_propensity = None if inv_propensity is None else as_weights(inv_propensity, self.shape[1])
         if self._rows is not None:
-            shape = (n_rows_of(self._rows), n_labels_of(self._rows))
+            shape = self._rows.shape
             if shape != self.shape:
                 by_label = shape == self.shape[::-1] and hasattr(scores, "transpose")
                 hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
@@ -72,11 +69,12 @@ class Inputs:
                     hint = ": give the data set in place of its Y, whose labels are then matched by name"
                 raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}{hint}")
 
-    @classmethod
-    def oriented(cls, Y_true: Any, scores: Any, labelwise: bool, scale: float | None = None) -> Inputs:
-        """Inputs whose rows are points or, `labelwise`, labels."""
-        inputs = cls(Y_true, scores, scale=scale)
-        return inputs.swapped if labelwise else inputs
+    def _with(self, Y: sp.csr_matrix, **changed: Any) -> Inputs:
+        """The inputs of other pairs: what is not named in `changed` stays as it is."""
+        out = object.__new__(Inputs)
+        kept = {name: vars(self)[name] for name in _GIVEN}
+        out.__dict__.update(kept | changed, Y=Y)
+        return out
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,7 +89,7 @@ class Inputs:
         return int(self.Y.shape[1])
 
     @property
-    def scores(self) -> np.ndarray | Listed:
+    def scores(self) -> Listed:
         if self._rows is None:
             raise ValueError(
                 "scores must be given: a Ranking, Candidates, or an (n, L) array or sparse matrix"
@@ -101,8 +99,7 @@ class Inputs:
     @property
     def listed_scores(self) -> np.ndarray:
         """The scores of all pairs (row, label) that are listed, without NaN."""
-        rows = self.scores
-        scores = rows.ravel() if isinstance(rows, np.ndarray) else rows.scores
+        scores = self.scores.scores
         if np.any(np.isnan(scores)):
             raise ValueError("scores must not be NaN")
         return scores
@@ -137,63 +134,54 @@ class Inputs:
         if self._ranking is not None:
             return self._ranking.labels[:, :k]
         rows = self.scores
-        if isinstance(rows, np.ndarray):
-            return _core.top_k_dense(rows, k, self.n_jobs)[0]
         return _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, self.n_jobs)[0]
 
     def largest_errors(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """float64 (n,), (n,): the sum of the k largest errors of each row over all its labels, as shares of
         `scale`, and the sum of their squares. An unlisted label is predicted 0."""
-        if k not in self._largest_errors:
-            total, squares = self._errors(_core.largest_errors_dense, _core.largest_errors_listed, k)
-            self._largest_errors[k] = total / self.scale, squares / self.scale**2
-        return self._largest_errors[k]
+        errors = self._errors
+        sizes = np.diff(errors.indptr)
+        row = np.repeat(np.arange(self.n_rows), sizes)
+        values = errors.data
+        if sizes.max(initial=0) > k:
+            counted = np.arange(len(row)) - errors.indptr[row] < k
+            row, values = row[counted], self._descending_errors[counted]
+        total, squares = (np.bincount(row, v, self.n_rows) for v in (values, values**2))
+        return total / self.scale, squares / self.scale**2
 
     def predicted_errors(self, k: int) -> NDArray[np.float64]:
         """float64 (n,): the sum of the errors at the first k ranks, as shares of `scale`."""
-        return self._errors(_core.predicted_errors_dense, _core.predicted_errors_listed, k) / self.scale
-
-    def _errors(self, of_dense: Callable[..., Any], of_listed: Callable[..., Any], k: int) -> Any:
-        truth = self.Y.indptr.astype(np.int64), self.Y.indices.astype(np.int32, copy=False), self.gain
-        rows = self._predictions
-        if isinstance(rows, np.ndarray):
-            return of_dense(*truth, rows, k, self.n_jobs)
-        return of_listed(*truth, rows.indptr, rows.labels, rows.scores, k, self.n_jobs)
+        labels = self.top_k(k)
+        row, place = np.nonzero(labels >= 0)
+        if not len(row):
+            return np.zeros(self.n_rows)
+        errors = np.asarray(self._errors[row, labels[row, place]]).ravel()
+        return np.bincount(row, errors, self.n_rows) / self.scale
 
     @cached_property
-    def _predictions(self) -> np.ndarray | Listed:
-        """The scores, where they are finite; -inf for labels that are not listed."""
+    def _errors(self) -> sp.csr_matrix:
+        """float64 CSR (n, L): the errors of all labels, those that are 0 left out."""
         rows = self.scores
-        values = rows if isinstance(rows, np.ndarray) else rows.scores
-        wrong = np.flatnonzero(~(np.isfinite(values) | np.isneginf(values)))
-        if len(wrong):
-            if isinstance(rows, np.ndarray):
-                row, label = np.unravel_index(wrong[0], rows.shape)
-            else:
-                row, label = np.searchsorted(rows.indptr, wrong[0], side="right") - 1, rows.labels[wrong[0]]
-            if self._by_label:
-                row, label = label, row
+        predicted = np.where(np.isneginf(rows.scores), 0, rows.scores).astype(np.float64)
+        if not np.isfinite(predicted).all():
             raise ValueError(
                 "scores must be finite predictions of relevance, or -inf for a label that is not listed; "
-                f"got {values.flat[wrong[0]]} at row {row}, label {label}"
+                f"got {predicted[~np.isfinite(predicted)][0]}"
             )
-        return rows
+        return abs(rows._replace(scores=predicted).csr.sorted_indices() - self.Y)
 
     @cached_property
-    def _largest_errors(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        return {}
+    def _descending_errors(self) -> np.ndarray:
+        """The errors of each row, the largest first: in one order, whatever the container."""
+        return self._descending(self._errors.data, self._errors)
 
     @cached_property
     def swapped(self) -> Inputs:
         """Labels as rows and rows as labels, without sets and propensities: what labelwise metrics judge."""
-        out = object.__new__(Inputs)
-        out.Y = self.Y.T.tocsr()
-        out.Y.sort_indices()
-        out.scale, out.n_jobs = self.scale, self.n_jobs
-        out._by_label = not self._by_label
-        out._rows = transpose(self.scores, self.n_rows)
-        out._ranking = out._sets = out._inv_propensity = out.parents = None
-        return out
+        Y = self.Y.T.tocsr()
+        Y.sort_indices()
+        rows = Listed.of_csr(self.scores.csr.T.tocsr())
+        return self._with(Y, _rows=rows, _ranking=None, _sets=None, _inv_propensity=None, parents=None)
 
     @cached_property
     def row(self) -> np.ndarray:
@@ -227,29 +215,23 @@ class Inputs:
         """1, 2, ... within each row: the ranks of the relevant labels in a perfect ranking."""
         return np.arange(1.0, len(self.row) + 1) - self.Y.indptr[self.row]
 
-    def _descending(self, gain: np.ndarray) -> np.ndarray:
-        return _core.descending_rows(self.Y.indptr.astype(np.int64), gain)
+    def _descending(self, values: np.ndarray, rows: sp.csr_matrix | None = None) -> np.ndarray:
+        indptr = (self.Y if rows is None else rows).indptr
+        return _core.descending_rows(indptr.astype(np.int64), values)
 
     @cached_property
     def relevant_score(self) -> np.ndarray:
         """float64: the score of each relevant pair, -inf where it is not listed."""
         rows = self.scores
-        if isinstance(rows, np.ndarray):
-            return rows[self.row, self.Y.indices].astype(np.float64)
-        out = np.full(len(self.row), -np.inf)
-        listed, at = self.find(rows.indptr, rows.labels)
-        out[listed] = rows.scores[at]
-        return out
-
-    def find(self, indptr: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """bool, one a relevant pair: which of them stand in these rows; and the places of those that do."""
-        stored = np.repeat(np.arange(self.n_rows), np.diff(indptr)) * self.n_labels + labels
+        stored = np.repeat(np.arange(self.n_rows), np.diff(rows.indptr)) * self.n_labels + rows.labels
         order = np.argsort(stored, kind="stable")  # ascending already, but in a Ranking
         relevant = self.row * self.n_labels + self.Y.indices
         at = np.searchsorted(stored, relevant, sorter=order)
-        found = at < len(stored)
-        found[found] = stored[order[at[found]]] == relevant[found]
-        return found, order[at[found]]
+        listed = at < len(stored)
+        listed[listed] = stored[order[at[listed]]] == relevant[listed]
+        out = np.full(len(self.row), -np.inf)
+        out[listed] = rows.scores[order[at[listed]]]
+        return out
 
     @property
     def rank(self) -> np.ndarray:
@@ -267,10 +249,7 @@ class Inputs:
     def standing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """`rank`, `last`, the number of irrelevant labels with a greater score, and `not_below`."""
         indptr, labels = self.Y.indptr.astype(np.int64), self.Y.indices.astype(np.int32, copy=False)
-        rows = self.scores
-        if isinstance(rows, np.ndarray):
-            return _core.standing_dense(indptr, labels, rows, self.n_jobs)
-        return _core.standing_listed(indptr, labels, *rows, self.n_jobs)
+        return _core.standing_listed(indptr, labels, *self.scores, self.n_jobs)
 
     def row_sum(self, values: np.ndarray) -> np.ndarray:
         """float64 (n,): sums of values of relevant pairs, in ascending order of label."""
@@ -286,54 +265,28 @@ class Inputs:
 
     def rows(self, index: np.ndarray) -> Inputs:
         """The inputs of some rows, repetitions allowed."""
-        out = object.__new__(Inputs)
-        out.Y = self.Y[index]
-        out._by_label = self._by_label
-        out.scale, out.n_jobs = self.scale, self.n_jobs
-        out._ranking = None if self._ranking is None else self._ranking.rows(index)
-        out._sets = None if self._sets is None else self._sets[index]
-        out._inv_propensity = self._inv_propensity
-        out.parents = self.parents
-        rows = self._rows
-        if isinstance(rows, Listed):
-            some = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=self.shape)[index]
-            out._rows = Listed(some.indptr.astype(np.int64), some.indices, some.data, rows.n_labels)
-        else:
-            out._rows = None if rows is None else rows[index]
-        return out
+        return self._with(
+            self.Y[index],
+            _rows=None if self._rows is None else Listed.of_csr(self._rows.csr[index]),
+            _ranking=None if self._ranking is None else self._ranking.rows(index),
+            _sets=None if self._sets is None else self._sets[index],
+        )
 
     def relevant_among(self, labels: np.ndarray) -> Inputs:
         """The inputs of lists, with these labels alone relevant."""
         among = np.zeros(self.n_labels, bool)
         among[labels] = True
-        out = object.__new__(Inputs)
-        out.Y = self.Y.copy()
-        out.Y.data[~among[out.Y.indices]] = 0
-        out.Y.eliminate_zeros()
-        out._by_label, out.scale, out.n_jobs = self._by_label, self.scale, self.n_jobs
-        out._ranking, out._rows, out._inv_propensity = self._ranking, self._rows, self._inv_propensity
-        out._sets = out.parents = None
-        return out
+        Y = self.Y.copy()
+        Y.data[~among[Y.indices]] = 0
+        Y.eliminate_zeros()
+        return self._with(Y, _sets=None, parents=None)
 
     def columns(self, labels: np.ndarray) -> Inputs:
         """The inputs of the label sets of these labels."""
-        out = object.__new__(Inputs)
-        out.Y = self.Y[:, labels]
-        out._by_label, out.scale, out.n_jobs = self._by_label, self.scale, self.n_jobs
-        out._sets = None if self._sets is None else self._sets[:, labels]
-        out._ranking = out._rows = out._inv_propensity = out.parents = None
-        return out
-
-
-def transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:
-    """The scores of each label, rows ascending."""
-    if isinstance(rows, np.ndarray):
-        return np.ascontiguousarray(rows.T)
-    row = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(rows.indptr))
-    order = np.argsort(rows.labels, kind="stable")
-    counts = np.bincount(rows.labels, minlength=rows.n_labels)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Listed(indptr, row[order], rows.scores[order], n_rows)
+        sets = None if self._sets is None else self._sets[:, labels]
+        return self._with(
+            self.Y[:, labels], _sets=sets, _ranking=None, _rows=None, _inv_propensity=None, parents=None
+        )
 
 
 def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
@@ -376,14 +329,31 @@ def as_weights(inv_propensity: Any, n_labels: int) -> NDArray[np.float64]:
     w = np.asarray(inv_propensity, dtype=np.float64)
     if w.shape != (n_labels,):
         raise ValueError(f"inv_propensity must have shape ({n_labels},), got {w.shape}")
-    if not np.all(np.isfinite(w)) or np.any(w <= 0):
+    if not np.all(np.isfinite(w) & (w > 0)):
         raise ValueError("inv_propensity must be finite and positive")
     return w
 
 
-def as_scale(scale: float | None, Y: sp.csr_matrix) -> float:
-    """The relevance that counts as 1: `scale` if it is given, the greatest in Y, or 1 if there is none."""
-    if scale is None:
-        return float(Y.data.max()) if Y.nnz else 1.0
-    check_real("scale", scale, *POSITIVE, "finite and positive")
-    return float(scale)
+def as_parents(parents: Any, n_labels: int) -> sp.csr_matrix:
+    """The parents of each label as CSR (L, L) of ones.
+
+    Parameters
+    ----------
+    parents : LabelDescriptions; (L, L) array or sparse matrix; or sequence (L) of sequences of label ids
+        Row l of a matrix is nonzero at the parents of label l.
+    n_labels : int
+        L.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are parents of another number of labels, an id is out of range, or there is a cycle.
+    """
+    if isinstance(parents, LabelDescriptions):
+        table = parents
+    else:
+        lists = sp.csr_matrix(parents) if isinstance(parents, np.ndarray) else parents
+        table = LabelDescriptions(ids=range(n_labels), parents=lists)
+    if len(table) != n_labels:
+        raise ValueError(f"parents must be of {n_labels} labels, got {len(table)}")
+    return sp.csr_matrix((n_labels, n_labels)) if table.parents is None else table.parents

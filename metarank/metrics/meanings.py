@@ -27,33 +27,29 @@ MEANINGS: Final[dict[str, str]] = {
     "micro-AUC": "the chance that a relevant pair of a row and a label is scored above an irrelevant one",
     "PSP": "the weight of the relevant labels at {places}, rare labels weighing more by their inverse "
     "propensity, as a share of the greatest possible",
-    "PSnDCG": "the weight of the relevant labels at {places}, rare labels and earlier places weighing "
-    "more, as a "
-    "share of the greatest possible",
-    "PSP-point": "the weight of the relevant labels at {places}, rare labels weighing more, as a share "
-    "of the "
-    "greatest possible in each row, averaged over rows",
-    "PSnDCG-point": "the weight of the relevant labels at {places}, rare labels and earlier places "
-    "weighing more, "
-    "as a share of the greatest possible in each row, averaged over rows",
-    "C": "the number of different labels at {places} of all rows, relevant or not, as a share of the "
-    "most possible",
-    "WP": "the relevance of the labels at {places}, as a share of the greatest possible",
-    "WN": "the relevance of the labels at {places}, earlier places weighing more, as a share of the greatest "
+    "PSnDCG": "the weight of the relevant labels at {places}, rare labels and earlier places weighing more, "
+    "as a share of the greatest possible",
+    "PSP-point": "the weight of the relevant labels at {places}, rare labels weighing more, as a share of "
+    "the greatest possible in each row, averaged over rows",
+    "PSnDCG-point": "the weight of the relevant labels at {places}, rare labels and earlier places weighing "
+    "more, as a share of the greatest possible in each row, averaged over rows",
+    "C": "the number of different labels at {places} of all rows, relevant or not, as a share of the most "
     "possible",
+    "WP": "the relevance of the labels at {places}, as a share of the greatest possible",
+    "WN": "the relevance of the labels at {places}, earlier places weighing more, as a share of the "
+    "greatest possible",
     "Tau": "the share of pairs of a label at {places} and a relevant label that are not in the wrong order",
     "WP-regret": "how far the mean relevance at {places} falls short of the best possible",
     "Regression-error": "the mean error of the relevance predicted for the labels at {places}",
     "XMAD": "the mean of the {k} largest errors of a row's predicted relevances, on average over rows",
     "XRMSE": "the root of the mean square of the {k} largest errors of a row's predicted relevances, on "
-    "average "
-    "over rows",
+    "average over rows",
     "MAD": "the sum of the errors of a row's predicted relevances, on average over rows",
     "RMSE": "the root of the mean square of the errors of all predicted relevances",
     "AUPRC": "the area under the curve of precision and recall, with one threshold for all pairs",
     "micro-F1": "the balance of precision and recall over all decisions, so that frequent labels weigh most",
-    "macro-F1": "the balance of precision and recall of each label, averaged over labels, which weigh "
-    "the same",
+    "macro-F1": "the balance of precision and recall of each label, averaged over labels, which weigh the "
+    "same",
     "example-F1": "the balance of precision and recall of each row's label set, averaged over rows",
     "Hamming": "the share of decisions, one for each row and label, that are wrong",
     "subset-accuracy": "the share of rows whose whole label set is right",
@@ -74,7 +70,7 @@ def meaning(name: str, k: int | None, unit: str, greater_is_better: bool) -> str
     """The sentence of `Metric.meaning`."""
     places = "any place" if k is None else "the first place" if k == 1 else f"the first {k} places"
     base, swapped = name.removesuffix("-l"), name.endswith("-l")
-    said = MEANINGS[base].format(places=places, k=k)
+    sentence = MEANINGS[base].format(places=places, k=k)
     if swapped:
-        said = re.sub(r"\b(row|label)(?=s?\b)", lambda found: _SWAPPED[found[0]], said)
-    return f"{said}; {UNITS[unit]}, {'more' if greater_is_better else 'less'} is better"
+        sentence = re.sub(r"\b(row|label)(?=s?\b)", lambda match: _SWAPPED[match[0]], sentence)
+    return f"{sentence}; {UNITS[unit]}, {'more' if greater_is_better else 'less'} is better"

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from metarank.metrics import graded, hierarchical, precision_recall, propensity_scored, regression, roc, sets
+from metarank.metrics import areas, gains, regression, sets
 from metarank.metrics import ranking_metrics as ranking
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.meanings import meaning
@@ -34,10 +34,10 @@ class Definition:
 
 _ERROR: Final = Definition("required", "relevance", greater_is_better=False, unit="relevance")
 _GRADED: Final[dict[str, Definition]] = {
-    "WP": Definition("required", "ranking", graded.wp_rows),
-    "WN": Definition("required", "ranking", graded.wn_rows),
-    "Tau": Definition("required", "ranking", graded.tau_rows),
-    "WP-regret": replace(_ERROR, needs="ranking", statistics=graded.wp_regret_rows),
+    "WP": Definition("required", "ranking", gains.wp_rows),
+    "WN": Definition("required", "ranking", gains.wn_rows),
+    "Tau": Definition("required", "ranking", gains.tau_rows),
+    "WP-regret": replace(_ERROR, needs="ranking", statistics=gains.wp_regret_rows),
     "Regression-error": replace(_ERROR, statistics=regression.regression_error_rows),
     "XMAD": replace(_ERROR, statistics=regression.xmad_rows),
     "XRMSE": replace(_ERROR, statistics=regression.xrmse_rows),
@@ -58,26 +58,26 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "MRR": Definition("optional", "ranking", ranking.reciprocal_rank_rows),
     "MRR-all": Definition("none", "scores", ranking.reciprocal_rank_all_rows),
     "ADG": Definition("none", "scores", ranking.average_discounted_gain_rows),
-    "AUC": Definition("none", "scores", value=roc.macro_auc),
-    "micro-AUC": Definition("none", "scores", value=roc.pooled_auc),
-    "PSP": Definition("required", "ranking", propensity_scored.psp_rows),
-    "PSnDCG": Definition("required", "ranking", propensity_scored.psndcg_rows),
-    "PSP-point": Definition("required", "ranking", propensity_scored.psp_point_rows),
-    "PSnDCG-point": Definition("required", "ranking", propensity_scored.psndcg_point_rows),
-    "C": Definition("required", "ranking", propensity_scored.distinct_rows),
+    "AUC": Definition("none", "scores", value=areas.macro_auc),
+    "micro-AUC": Definition("none", "scores", value=areas.pooled_auc),
+    "PSP": Definition("required", "ranking", gains.psp_rows),
+    "PSnDCG": Definition("required", "ranking", gains.psndcg_rows),
+    "PSP-point": Definition("required", "ranking", gains.psp_point_rows),
+    "PSnDCG-point": Definition("required", "ranking", gains.psndcg_point_rows),
+    "C": Definition("required", "ranking", gains.distinct_rows),
     **_GRADED,
     **{f"{name}-l": replace(definition, labelwise=True) for name, definition in _GRADED.items()},
     "RMSE": replace(_ERROR, k="none", statistics=regression.rmse_rows),
-    "AUPRC": Definition("none", "relevance", value=precision_recall.average_precision),
+    "AUPRC": Definition("none", "relevance", value=areas.average_precision),
     "micro-F1": Definition("none", "sets", sets.micro_f1_rows),
     "macro-F1": Definition("none", "sets", sets.macro_f1_rows),
     "example-F1": Definition("none", "sets", sets.example_f1_rows),
     "Hamming": Definition("none", "sets", sets.hamming_rows, greater_is_better=False),
     "subset-accuracy": Definition("none", "sets", sets.subset_accuracy_rows),
     "LabelCoverage": Definition("none", "sets", sets.label_coverage_rows),
-    "hP": Definition("none", "sets", hierarchical.hierarchical_precision_rows),
-    "hR": Definition("none", "sets", hierarchical.hierarchical_recall_rows),
-    "hF": Definition("none", "sets", hierarchical.hierarchical_f1_rows),
+    "hP": Definition("none", "sets", sets.hierarchical_precision_rows),
+    "hR": Definition("none", "sets", sets.hierarchical_recall_rows),
+    "hF": Definition("none", "sets", sets.hierarchical_f1_rows),
 }
 
 

@@ -18,17 +18,14 @@ Values are fractions in [0, 1] (Coverage: label positions), NaN where no row cou
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metarank._util.elementary import log2
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, mean
-from metarank.types.ranking import check_k
 
 
-def precision_at_k(Y_true: Any, scores: Any, k: int) -> float:
+def precision_rows(inputs: Inputs, k: int) -> Statistics:
     """Share of relevant labels among the first k, averaged over all rows: P@k.
 
     Divides by k even where k > L or fewer labels are listed; a row without a relevant label counts 0.
@@ -36,36 +33,28 @@ def precision_at_k(Y_true: Any, scores: Any, k: int) -> float:
 
     Examples
     --------
-    >>> precision_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["P@2"])["P@2"]
     0.5
     """
-    return precision_rows(Inputs(Y_true, scores), check_k(k)).value
-
-
-def precision_rows(inputs: Inputs, k: int) -> Statistics:
-    """P@k: the relevant among each row's first k, divided by k."""
     return mean(inputs.row_sum(inputs.rank <= k) / k)
 
 
-def recall_at_k(Y_true: Any, scores: Any, k: int) -> float:
+def recall_rows(inputs: Inputs, k: int) -> Statistics:
     """Share of the relevant labels found among the first k: R@k.
 
     Rows without a relevant label are left out. Ties by label.
 
     Examples
     --------
-    >>> recall_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["R@2"])["R@2"]
     0.75
     """
-    return recall_rows(Inputs(Y_true, scores), check_k(k)).value
-
-
-def recall_rows(inputs: Inputs, k: int) -> Statistics:
-    """R@k: the share of each row's relevant labels among its first k."""
     return mean(over_relevant(inputs, inputs.row_sum(inputs.rank <= k)))
 
 
-def f1_at_k(Y_true: Any, scores: Any, k: int) -> float:
+def f1_rows(inputs: Inputs, k: int) -> Statistics:
     """F1 of the first k labels, averaged over all rows: F1@k, 2 hits / (k + number of relevant labels).
 
     Annif's ``F1@5``, but for rows in which fewer than k labels are listed: k counts here all the same, as in
@@ -73,18 +62,15 @@ def f1_at_k(Y_true: Any, scores: Any, k: int) -> float:
 
     Examples
     --------
-    >>> f1_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)  # (2/4 + 2/3) / 2
+    >>> from metarank.metrics import evaluate
+    >>> # (2/4 + 2/3) / 2
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["F1@2"])["F1@2"]
     0.5833333333333333
     """
-    return f1_rows(Inputs(Y_true, scores), check_k(k)).value
-
-
-def f1_rows(inputs: Inputs, k: int) -> Statistics:
-    """F1@k: twice the relevant among each row's first k, divided by k + its relevant labels."""
     return mean(2 * inputs.row_sum(inputs.rank <= k) / (k + inputs.n_relevant))
 
 
-def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
+def ndcg_rows(inputs: Inputs, k: int | None) -> Statistics:
     """Normalised discounted cumulative gain of the first k labels, or of the full list: nDCG@k, nDCG.
 
     Yang & Gopal (2012), eq. 7 to 9, with graded gains: the sum of ``y / log2(1 + rank)`` over the
@@ -94,20 +80,16 @@ def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
 
     Examples
     --------
-    >>> round(ndcg([[1, 0, 1]], [[0.9, 0.5, 0.1]]), 4)  # (1 + 1/2) / (1 + 1/log2(3))
+    >>> from metarank.metrics import evaluate
+    >>> round(evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["nDCG"])["nDCG"], 4)  # (1 + 1/2) / (1 + 1/log2(3))
     0.9197
-    >>> round(ndcg([[1, 0, 1]], [[0.9, 0.5, 0.1]], k=2), 4)
+    >>> round(evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["nDCG@2"])["nDCG@2"], 4)
     0.6131
     """
-    return ndcg_rows(Inputs(Y_true, scores), None if k is None else check_k(k)).value
-
-
-def ndcg_rows(inputs: Inputs, k: int | None) -> Statistics:
-    """nDCG@k: each row's discounted gain over its greatest possible."""
     return mean(divide(*discounted_gains(inputs, inputs.gain, inputs.best_gain, k)))
 
 
-def mean_average_precision(Y_true: Any, scores: Any) -> float:
+def average_precision_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Mean over rows of the average precision at the relevant labels' ranks: MAP.
 
     Yang & Gopal (2012), eq. 3 and 4, counting ``r(c') <= r(c)``: for each relevant label, the share of
@@ -117,19 +99,15 @@ def mean_average_precision(Y_true: Any, scores: Any) -> float:
 
     Examples
     --------
-    >>> round(mean_average_precision([[1, 0, 1]], [[0.9, 0.5, 0.1]]), 4)  # (1 + 2/3) / 2
+    >>> from metarank.metrics import evaluate
+    >>> round(evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["MAP"])["MAP"], 4)  # (1 + 2/3) / 2
     0.8333
     """
-    return average_precision_rows(Inputs(Y_true, scores)).value
-
-
-def average_precision_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """AP: mean over a row's relevant labels of the precision at their rank."""
     precision = (inputs.last - inputs.not_below) / inputs.last
     return mean(over_relevant(inputs, inputs.row_sum(precision)))
 
 
-def ranking_loss(Y_true: Any, scores: Any) -> float:
+def ranking_loss_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Share of the pairs of a relevant and an irrelevant label that are in the wrong order: RankLoss.
 
     Yang & Gopal (2012), eq. 5 and 6; a tie is a wrong order, as in scikit-learn's `label_ranking_loss`.
@@ -137,37 +115,29 @@ def ranking_loss(Y_true: Any, scores: Any) -> float:
 
     Examples
     --------
-    >>> ranking_loss([[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["RankLoss"])["RankLoss"]
     0.5
     """
-    return ranking_loss_rows(Inputs(Y_true, scores)).value
-
-
-def ranking_loss_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """RankLoss: the share of a row's (relevant, irrelevant) pairs in the wrong order."""
     n_pairs = inputs.n_relevant * (inputs.n_labels - inputs.n_relevant)
     return mean(over_relevant(inputs, inputs.row_sum(inputs.not_below), np.maximum(n_pairs, 1)))
 
 
-def one_error(Y_true: Any, scores: Any) -> float:
+def one_error_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Share of rows whose first label is irrelevant: One-error.
 
     Yang & Gopal (2012), eq. 17. Rows without a relevant label are left out. Ties by label.
 
     Examples
     --------
-    >>> one_error([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]])
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["One-error"])["One-error"]
     0.5
     """
-    return one_error_rows(Inputs(Y_true, scores)).value
-
-
-def one_error_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """One-error: 1 where a row's first label is irrelevant."""
     return mean(over_relevant(inputs, 1.0 - inputs.row_sum(inputs.rank == 1), 1.0))
 
 
-def coverage(Y_true: Any, scores: Any) -> float:
+def coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Position of the last relevant label in the list: Coverage, from 0 to L - 1.
 
     Yang & Gopal (2012), eq. 18: the greatest rank of a relevant label, minus 1 (scikit-learn's
@@ -175,36 +145,28 @@ def coverage(Y_true: Any, scores: Any) -> float:
 
     Examples
     --------
-    >>> coverage([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]])
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["Coverage"])["Coverage"]
     1.5
     """
-    return coverage_rows(Inputs(Y_true, scores)).value
-
-
-def coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """Coverage: the greatest rank of a row's relevant labels, less 1."""
     return mean(inputs.row_max(inputs.last) - 1.0)
 
 
-def reciprocal_rank(Y_true: Any, scores: Any, k: int | None = None) -> float:
+def reciprocal_rank_rows(inputs: Inputs, k: int | None) -> Statistics:
     """Mean of 1 / rank of the first relevant label, 0 where it is not among the first k: MRR, MRR@k.
 
     Rows without a relevant label are left out. Ties by label.
 
     Examples
     --------
-    >>> reciprocal_rank([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]])
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], ["MRR"])["MRR"]
     0.75
     """
-    return reciprocal_rank_rows(Inputs(Y_true, scores), None if k is None else check_k(k)).value
-
-
-def reciprocal_rank_rows(inputs: Inputs, k: int | None) -> Statistics:
-    """MRR: the reciprocal rank of a row's first relevant label, 0 beyond k."""
     return mean(inputs.row_max(np.where(within(inputs.rank, k), 1.0 / inputs.rank, 0.0)))
 
 
-def reciprocal_rank_all(Y_true: Any, scores: Any) -> float:
+def reciprocal_rank_all_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Mean of 1 / rank over *all* relevant labels of a row, averaged over rows: MRR-all.
 
     The MRR of Jain et al. (2016), Table 1, without propensities. Rows without a relevant label are
@@ -212,18 +174,14 @@ def reciprocal_rank_all(Y_true: Any, scores: Any) -> float:
 
     Examples
     --------
-    >>> round(reciprocal_rank_all([[1, 0, 1]], [[0.9, 0.5, 0.1]]), 4)  # (1 + 1/3) / 2
+    >>> from metarank.metrics import evaluate
+    >>> round(evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["MRR-all"])["MRR-all"], 4)  # (1 + 1/3) / 2
     0.6667
     """
-    return reciprocal_rank_all_rows(Inputs(Y_true, scores)).value
-
-
-def reciprocal_rank_all_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """MRR-all: the mean reciprocal rank of all of a row's relevant labels."""
     return mean(over_relevant(inputs, inputs.row_sum(1.0 / inputs.rank)))
 
 
-def average_discounted_gain(Y_true: Any, scores: Any) -> float:
+def average_discounted_gain_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Mean of 1 / log2(1 + rank) over all relevant labels of a row, averaged over rows: ADG.
 
     Jain et al. (2016), Table 1, without propensities. Rows without a relevant label are left out.
@@ -231,14 +189,10 @@ def average_discounted_gain(Y_true: Any, scores: Any) -> float:
 
     Examples
     --------
-    >>> average_discounted_gain([[1, 0, 1]], [[0.9, 0.5, 0.1]])  # (1 + 1/2) / 2
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["ADG"])["ADG"]  # (1 + 1/2) / 2
     0.75
     """
-    return average_discounted_gain_rows(Inputs(Y_true, scores)).value
-
-
-def average_discounted_gain_rows(inputs: Inputs, k: None = None) -> Statistics:
-    """ADG: the mean discount at the ranks of a row's relevant labels."""
     return mean(over_relevant(inputs, inputs.row_sum(discount(inputs.rank, None))))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metarank._util.threads import single_threaded_blas
-from metarank.metrics.evaluation import parse_names
+from metarank.metrics.evaluation import in_one_order, parse_names
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -78,8 +78,9 @@ def bootstrap(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     metrics = parse_names(names)
-    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
-    inputs = Inputs(Y_true, scores, **options, n_jobs=n_jobs)
+    of_labels = {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
+    Y_true, scores, options = in_one_order(Y_true, scores, of_labels)
+    inputs = Inputs(Y_true, scores, **options, scale=scale, parents=parents, n_jobs=n_jobs)
     if inputs.n_rows == 0:
         raise ValueError("Y_true must have at least one row")
     statistics = {metric: metric.statistics(inputs) for metric in metrics}

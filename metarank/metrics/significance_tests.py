@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
+from metarank.metrics.areas import auc_per_label
 from metarank.metrics.evaluation import per_row
 from metarank.metrics.inputs import as_relevance, as_sets
 from metarank.metrics.names import Metric
-from metarank.metrics.roc import auc_per_label
 from metarank.metrics.sets import f1_per_label
 
 _DECIMALS = 12

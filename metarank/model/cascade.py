@@ -63,6 +63,13 @@ class Lists(NamedTuple):
         return _core.with_pairs_behind(of_described, self.rough, self.ahead.view(np.uint8), indptr, GAP)
 
 
+def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
+    """The union of the proposals of all sources; all labels if no source proposes."""
+    if not parts:
+        return Candidates.all_labels(n_rows, n_labels)
+    return Candidates.united(parts)
+
+
 @dataclass(frozen=True, eq=False)
 class Cascade(Saved):
     """Drops the candidates that come nowhere near the top, before they are described.
@@ -139,9 +146,9 @@ def learned_cascade(
     data = RankingData.checked(table, gains, weight, fold, seed)
     parts = [np.flatnonzero(fold % 2 == side) for side in (0, 1)]
     learning = [data, *(data.lists(part) for part in reversed(parts))]
-    if not all(len(own.weight) and _trees().can_learn(own) for own in learning):
+    if not all(len(lists.weight) and _trees().can_learn(lists) for lists in learning):
         return None
-    rankers = [_trees().fit_lists(own, n_jobs) for own in learning]
+    rankers = [_trees().fit_lists(lists, n_jobs) for lists in learning]
     rough = np.zeros(candidates.n_pairs)
     for part, ranker in zip(parts, rankers[1:]):
         pairs = data.pairs_of(part)
@@ -179,8 +186,8 @@ def wide_enough(
         ranked = Candidates.of_core(
             candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores}
         )
-        found = evaluate(binary, ranked, _METRICS, inv_propensity=inv_propensity, n_jobs=n_jobs)
-        return np.array([found[name] for name in _METRICS])
+        means = evaluate(binary, ranked, _METRICS, inv_propensity=inv_propensity, n_jobs=n_jobs)
+        return np.array([means[name] for name in _METRICS])
 
     every = quality(heads)
     while (every - quality(heads & cut.lists.ahead)).max() > _LOSS:
@@ -227,9 +234,7 @@ def proposal_table(
            [7.e-01, 0.e+00, 3.e+00, 1.e+06, 0.e+00]], dtype=float32)
     """
     values = _core.proposal_columns(
-        [part.indptr for part in proposals],
-        [part.labels for part in proposals],
-        [part.final_score for part in proposals],
+        [(part.indptr, part.labels, part.final_score) for part in proposals],
         candidates.indptr,
         candidates.labels,
         log(inv_propensity).astype(np.float32),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from metarank._util.elementary import log, log_odds
 from metarank._util.parameters import check_real, seed_of
 from metarank.data.encoder import InputEncoder
-from metarank.data.separators import AUTO, check_separator
+from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
-from metarank.model import held_out
+from metarank.model.answering.plan import Plan, plan_of
 from metarank.model.cascade import Cascade
-from metarank.model.plan import Plan, plan_of
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
     Derived,
+    Each,
     Field,
-    Flag,
     Ids,
     Integer,
     Known,
@@ -37,24 +36,21 @@ from metarank.persist.fields import (
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
-from metarank.scorers.source import Source, describers, labels_told_of, proposers, sources_of
+from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.thresholds import LearnedCuts
+from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.given import Given, check_names_given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
-from metarank.types.missing import MissingPairs
-from metarank.types.strings import PackedStrings
+from metarank.types.suggested import MissingPairs
+from metarank.types.texts import PackedStrings
 from metarank.types.view import Features
 
-if TYPE_CHECKING:
-    from metarank.model.estimator import MetaRanker
-
-T = TypeVar("T")
-
-# Attributes that models saved by earlier versions lack.
-_NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
+# Metrics of the order. Those of label sets are in `LearnedCuts.held_out_`.
+ORDER = ("P@1", "P@5", "nDCG@5", "MAP")
+SETS = dict(zip(METRICS, ("micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy")))
 
 
 class Scored(NamedTuple):
@@ -66,7 +62,7 @@ class Scored(NamedTuple):
     evidence : float64 array (m,)
         The ranker's scores, on which probabilities and cuts are based.
     scores : float32 array (m,)
-        The ranking scores, which determine the order: evidence plus the lean towards rare labels. They have
+        The ranking scores, which determine the order: evidence plus the boost of rare labels. They have
         the precision in which they are shown, so that no order depends on hidden digits.
     blank : bool array (n,)
         Rows without evidence.
@@ -93,12 +89,12 @@ class FittedModel:
     label_names : list of str or None
         Includes the names of removed labels.
     label_separator : str or None
-    n_rows : int or None
-        Number of training rows; None for models of earlier versions.
+    n_rows : int
+        Number of training rows.
     row_names : PackedStrings or None
     inv_propensity : float64 array (L,)
-    prior : float32 array (L,) or None
-        Smoothed shares of the labels among the training rows; None for models of earlier versions.
+    prior : float32 array (L,)
+        Smoothed shares of the labels among the training rows.
     objective_names : list of str or None
     sources : list of Source
         Fitted.
@@ -112,25 +108,22 @@ class FittedModel:
     propensity_weight : float
     random_state : int
         The seed of the fit.
+    missing : MissingPairs
+    feature_importances : float64 array (F,)
+    held_out_quality : dict of str to Interval
     removed : int32 array
         Ids of removed labels, ascending, those included that were merged into others.
     merged : int32 array (m, 2) or None
         Removed labels, and the labels that they were merged into.
-    missing : MissingPairs or None
-    feature_importances : float64 array (F,) or None
-    held_out_quality : dict of str to Interval, or None
     choices : list of str
     text_columns : list of str or None
         The columns of later files that hold the texts, where they were named in the fit.
     labels : LabelDescriptions or None
         What else is known of the labels, those removed included.
-    unknown_by_share : bool
-        Whether labels of which nothing is known are scored by their share; models of earlier versions ask the
-        ranker.
     cascade : Cascade or None
         Tells which candidates are described; None if all are.
     point_ranker : Ranker or None
-        What orders the points of each label; see `metarank.model.point_lists`. None if it was not asked for.
+        What orders the points of each label; see `metarank.model.best_points`. None if it was not asked for.
 
     Attributes
     ----------
@@ -141,10 +134,10 @@ class FittedModel:
     n_labels: int
     label_names: list[str] | None
     label_separator: str | None
-    n_rows: int | None
+    n_rows: int
     row_names: PackedStrings | None
     inv_propensity: np.ndarray
-    prior: np.ndarray | None
+    prior: np.ndarray
     objective_names: list[str] | None
     sources: list[Source]
     standardizes: bool
@@ -154,15 +147,14 @@ class FittedModel:
     thresholds: LearnedCuts
     propensity_weight: float
     random_state: int
+    missing: MissingPairs
+    feature_importances: np.ndarray
+    held_out_quality: dict[str, Interval]
     removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     merged: np.ndarray | None = None
-    missing: MissingPairs | None = None
-    feature_importances: np.ndarray | None = None
-    held_out_quality: dict[str, Interval] | None = None
     choices: list[str] = field(default_factory=list)
     text_columns: list[str] | None = None
     labels: LabelDescriptions | None = None
-    unknown_by_share: bool = False
     cascade: Cascade | None = None
     point_ranker: Ranker | None = None
 
@@ -175,14 +167,25 @@ class FittedModel:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The compiled plan, made when first asked for; None where only the stages in Python can answer."""
-        return plan_of(self)
+        """The compiled plan, made when first asked for; None where only the stages in Python can answer:
+        labels were removed, have relatives or may be unknown, or a source or column is not in the core."""
+        if len(self.removed) or self.unknown is not None:
+            return None
+        if self.labels is not None and self.labels.has_relations:
+            return None
+        return plan_of(
+            self.sources,
+            self.cascade,
+            self.ranker,
+            self.feature_columns,
+            self.raw_columns,
+            self.inv_propensity,
+            standardize=self.standardizes,
+        )
 
     @cached_property
     def unknown(self) -> NDArray[np.bool_] | None:
         """bool (L,): labels without a training row, where no source tells of them; None if there is none."""
-        if not self.unknown_by_share or self.prior is None or self.n_rows is None:
-            return None
         if self.shortlisters or (self.labels is not None and self.labels.has_relations):
             return None  # who is proposed, or has relatives, is known
         unknown = self.prior <= np.float32(smoothed_shares(np.zeros(1), self.n_rows)[0])
@@ -228,30 +231,22 @@ class FittedModel:
 
     # --- scores of pairs ------------------------------------------------
 
-    def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
-        """The lean of each label, float64: weight x log(1/p), in units of the score."""
-        lean: np.ndarray = weight * self.thresholds.scores_per_logit * self._rarity[labels]
-        return lean
+    def boost_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
+        """The boost of each label, float64: weight x log(1/p), in units of the score."""
+        boost: np.ndarray = weight * self.thresholds.scores_per_logit * self._rarity[labels]
+        return boost
 
     @cached_property
     def _rarity(self) -> np.ndarray:
         """log(1/p) of each label, float64 (L,)."""
         return np.asarray(log(self.inv_propensity))
 
-    def answers_by_frequency(self, blank: np.ndarray) -> bool:
-        """Whether some rows are blank and label frequencies are known. Models of earlier versions have no
-        frequencies and answer blank rows like any other."""
-        return self.prior is not None and bool(np.count_nonzero(blank))
-
     def untold(self, candidates: Candidates, blank: np.ndarray) -> NDArray[np.bool_]:
         """bool (m,): the pairs of rows that are `blank` (n,), and of labels, of which nothing is known."""
-        if self.answers_by_frequency(blank):
-            untold = np.repeat(blank, np.diff(candidates.indptr))
-        else:
-            untold = np.zeros(candidates.n_pairs, bool)
+        untold = np.repeat(blank, np.diff(candidates.indptr))
         return untold if self.unknown is None else untold | self.unknown[candidates.labels]
 
-    def scored(
+    def with_scores(
         self,
         candidates: Candidates,
         evidence: np.ndarray,
@@ -266,11 +261,10 @@ class FittedModel:
         blank = np.zeros(candidates.n_rows, bool) if blank is None else blank
         untold = self.untold(candidates, blank)
         if np.count_nonzero(untold):
-            assert self.prior is not None
             by_frequency = log_odds(self.prior[candidates.labels].astype(np.float64))
             evidence = np.where(untold, self.thresholds.scores_of(by_frequency), evidence)
         weight = self.propensity_weight if weight is None else weight
-        scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
+        scores = evidence if weight == 0 else evidence + self.boost_of(candidates.labels, weight)
         with np.errstate(over="ignore"):  # it is looked for
             scores = finite_scores(scores.astype(np.float32))
         return Scored(candidates, evidence, scores, blank, untold)
@@ -278,10 +272,9 @@ class FittedModel:
     def probabilities(self, scored: Scored) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance of the pairs, float32 (m,). Of `untold` pairs: the label's
         share of the training rows."""
-        found = self.thresholds.probabilities(scored.candidates, scored.evidence)
-        if self.prior is not None and scored.untold.any():
-            found[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
-        return found
+        probability = self.thresholds.probabilities(scored.candidates, scored.evidence)
+        probability[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
+        return probability
 
     def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
         """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
@@ -319,31 +312,6 @@ class FittedModel:
         return self.ranker.reweighted(objective_weights)
 
 
-class Learned(Generic[T]):
-    """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name: str = name.removesuffix("_")
-
-    @overload
-    def __get__(self, estimator: None, owner: type | None = None) -> Learned[T]: ...
-    @overload
-    def __get__(self, estimator: MetaRanker, owner: type | None = None) -> T: ...
-    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> T | Learned[T]:
-        if estimator is None:
-            return self
-        fitted = vars(estimator).get("fitted_")
-        value: Any = None if fitted is None else getattr(fitted, self.name)
-        if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
-            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
-        found: T = value
-        return found
-
-    def __set__(self, estimator: MetaRanker, value: T) -> None:
-        changed: dict[str, Any] = {self.name: value}
-        estimator.fitted_ = replace(estimator.fitted_, **changed)
-
-
 def blank_rows(X: Features) -> NDArray[np.bool_]:
     """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
 
@@ -353,56 +321,44 @@ def blank_rows(X: Features) -> NDArray[np.bool_]:
 
 
 class _Names(Field):
-    """The names of the training rows, "rows" in number. Earlier files hold a plain list."""
+    """The names of the training rows, "rows" in number."""
 
     def read(self, value: Any, known: Known) -> PackedStrings:
-        names = PackedStrings.of(Strings(self.name).read(value, known)) if isinstance(value, list) else value
-        if not isinstance(names, PackedStrings) or not known.fits((len(names),), ("rows",)):
+        if not isinstance(value, PackedStrings) or not known.fits((len(value),), ("rows",)):
             raise self.fail(known, "be names", value)
-        return names
+        return value
 
 
-class _Sources(List):
-    """The list of sources. Earlier files hold two lists: scorers that propose, and scorers that describe."""
-
-    def take(self, state: Mapping[str, Any], known: Known) -> None:
-        if self.saved_key in state:
-            super().take(state, known)
-            return
-        lists = Known(known.name, known.sizes)
-        for name in ("shortlisters", "scorers"):
-            List(name, Object("", LabelScorer, ("d", "L", "rows"))).take(state, lists)
-        known.values[self.name] = sources_of(lists.shortlisters, lists.scorers)
-
-
-# What a `MetaRanker` saves of its `FittedModel`. Earlier versions did not keep all of it: see `older`, and
-# most of what is optional.
+# What a `MetaRanker` saves of its `FittedModel`.
 SAVED: tuple[Field, ...] = (
     Object("encoder", InputEncoder, ("d",)),
     Integer("n_labels", size="L"),
+    Integer("n_rows", size="rows"),
     _Names("row_names", optional=True),
-    Integer("n_rows", size="rows", optional=True),
-    Strings("text_columns", optional=True, omits_none=True),
+    Strings("text_columns", optional=True),
     Strings("label_names", "L", optional=True),
-    Text("label_separator", optional=True, older=AUTO, into=check_separator),
+    Text("label_separator", optional=True, into=check_separator),
     Array("inv_propensity", np.float64, ("L",), above=0),
     Strings("objective_names", optional=True),
     Strings("feature_columns", "columns"),
-    Strings("choices", older=list),
+    Strings("choices"),
     Strings("raw_columns", optional=True),
-    Array("feature_importances", np.float64, ("columns",), least=0, optional=True),
-    held_out.SAVED,
-    Array("prior", np.float32, ("L",), above=0, below=1, optional=True),
-    Flag("unknown_by_share", older=False),
-    Number("propensity_weight", 0, 10, older=0.0),
-    _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
+    Array("feature_importances", np.float64, ("columns",), least=0),
+    Each(
+        "held_out_quality",
+        List("", Number(""), 3, into=lambda values: Interval(*values)),
+        (*ORDER, *SETS.values()),
+    ),
+    Array("prior", np.float32, ("L",), above=0, below=1),
+    Number("propensity_weight", 0, 10),
+    List("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
     Object("ranker", Ranker, ("columns",), inline=True),
-    Object("cascade", Cascade, inline=True, optional=True, omits_none=True),
-    Object("point_ranker", Ranker, inline=True, optional=True, omits_none=True),
+    Object("cascade", Cascade, inline=True, optional=True),
+    Object("point_ranker", Ranker, inline=True, optional=True),
     Object("thresholds", LearnedCuts, inline=True),
-    Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
-    Ids("merged", np.int32, (None, 2), below="L", optional=True, omits_none=True),
-    Object("missing", MissingPairs, ("L", "rows"), inline=True, optional=True),
+    Ids("removed", np.int32, below="L", ascending=True),
+    Ids("merged", np.int32, (None, 2), below="L", optional=True),
+    Object("missing", MissingPairs, ("L", "rows"), inline=True),
     Object("labels", LabelDescriptions, ("L",), optional=True),
     Derived("random_state", lambda known: seed_of(known.random_state)),
     Derived("standardizes", lambda known: known._options(0, 1).standardizes),
@@ -412,8 +368,6 @@ SAVED: tuple[Field, ...] = (
 def fitted_model(**values: Any) -> FittedModel:
     """The model from saved values; ValueError if its parts do not belong together."""
     model = FittedModel(**values)
-    if model.n_rows is None and model.row_names is not None:
-        model.n_rows = len(model.row_names)
     if model.ranker.names_ != model.feature_columns:
         raise ValueError("ranker must be of the columns in feature_columns")
     if model.merged is not None:
@@ -429,3 +383,17 @@ def _named(scorer: LabelScorer) -> list[np.ndarray]:
         return [scorer.labels_named()]
     texts = [np.flatnonzero(np.diff(text.indptr)) for text in scorer.label_texts().values()]
     return texts + [names.label for names in scorer.other_names().values()]
+
+
+def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
+    """One line per metric, times 100.
+
+    Examples
+    --------
+    >>> quality_lines({"P@1": Interval(0.5, 0.45, 0.55)})
+    ['P@1              50.0 (45.0 to 55.0)']
+    """
+    return [
+        f"{name:<15} {100 * value:z5.1f} ({100 * low:z.1f} to {100 * high:z.1f})"
+        for name, (value, low, high) in quality.items()
+    ]

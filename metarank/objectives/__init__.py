@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metarank._util.lazy import imported_when_used
-from metarank.objectives.aggregation import LabelAggregation, LossAggregation
+from metarank._util.modules import imported_when_used
+from metarank.objectives.aggregation import Aggregation, aggregate_labels
 from metarank.objectives.auc_by_label import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.bayes import (
     inner_weights,
@@ -16,26 +16,21 @@ from metarank.objectives.bayes import (
     uniform_cost_scorer,
 )
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
-from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis, diagnose
 from metarank.objectives.front import hypervolume, knee, non_dominated
-from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
-from metarank.objectives.pair_costs import pair_cost_scorer, scale_costs
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from metarank.objectives.diagnosis import Diagnosis, diagnose
+    from metarank.objectives.fronts import ParetoFront, pareto_front
     from metarank.objectives.multi_objective import MultiObjectiveRanker
-    from metarank.objectives.pareto import ParetoFront
-    from metarank.objectives.weight_sweep import pareto_front
 
 __all__ = [
+    "Aggregation",
     "Diagnosis",
     "Grouping",
-    "LabelAggregation",
-    "LossAggregation",
-    "ModelDiagnosis",
     "MultiObjectiveRanker",
     "ParetoFront",
     "aggregate_labels",
@@ -57,11 +52,9 @@ __all__ = [
     "multipartite_auc",
     "ndcg_gradients",
     "non_dominated",
-    "pair_cost_scorer",
     "pareto_front",
     "per_label_auc",
     "product_scorer",
-    "scale_costs",
     "uniform_cost_scorer",
 ]
 
@@ -70,8 +63,10 @@ __all__ = [
 __getattr__: Callable[[str], Any] = imported_when_used(
     __name__,
     {
+        "Diagnosis": "metarank.objectives.diagnosis",
         "MultiObjectiveRanker": "metarank.objectives.multi_objective",
-        "ParetoFront": "metarank.objectives.pareto",
-        "pareto_front": "metarank.objectives.weight_sweep",
+        "ParetoFront": "metarank.objectives.fronts",
+        "diagnose": "metarank.objectives.diagnosis",
+        "pareto_front": "metarank.objectives.fronts",
     },
 )

@@ -1,19 +1,18 @@
-"""`LossAggregation` and `LabelAggregation`: objectives of several targets, as callables of the scores."""
+"""`Aggregation`: how several targets become one objective; the objective itself, a callable of the scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
-from metarank.objectives.labels import Combination, aggregate_labels
 from metarank.objectives.ndcg import NdcgLists
-from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
+from metarank.objectives.pairwise import COSTS, SURROGATES, AucPairs, Cost, Surrogate
 from metarank.objectives.partial_labels import (
     check_linear,
     check_propensities,
@@ -24,9 +23,157 @@ from metarank.objectives.partial_labels import (
 
 RankMetric = Literal["auc", "ndcg"]
 METRICS: tuple[str, ...] = get_args(RankMetric)
+Combination = Literal["sum", "product", "max"]
+COMBINATIONS: tuple[str, ...] = get_args(Combination)
+Method = Literal["label", "loss", "product", "plug-in-label", "plug-in-loss"]
+METHODS: tuple[str, ...] = get_args(Method)
+PLUG_IN = ("plug-in-label", "plug-in-loss")
 
 
+@dataclass(frozen=True, eq=False)
 class Aggregation:
+    """How several objectives become one.
+
+    Parameters
+    ----------
+    method : str
+        * "label": label aggregation: `combine` makes one target of all, which is learned. With "sum" and
+          difference costs the optimal order is that of ``sum_k w_k E[y_k | x]``.
+        * "loss": loss aggregation: ``sum_k a_k loss_k``, each the mean over its own pairs. For AUC the
+          optimal order is that of ``sum_k a_k eta_k(x) / (pi_k (1 - pi_k))``: skewed labels count for more
+          than their weight.
+        * "product": "label" with ``combine="product"``.
+        * "plug-in-label", "plug-in-loss": a probability model for each label, put into these two formulas.
+          Only here `MultiObjectiveRanker.predict` takes other weights without a new fit.
+    combine : "sum", "product" or "max"
+        As in `aggregate_labels`.
+    cost : "difference" or "uniform"
+        What misranking a pair of grades costs, as in `auc_gradients`: with "label" of the aggregated label's
+        grades, otherwise of each label's. Plug-ins have the formula of difference costs.
+    surrogate : "logistic" or "hinge"
+        As in `auc_gradients`.
+
+    Raises
+    ------
+    ValueError
+        An unknown word.
+
+    Examples
+    --------
+    >>> objective = Aggregation("label").objective([[0, 1], [1, 1], [0, 0]], n_jobs=1)
+    >>> objective(np.zeros(3))[0]
+    array([ 0.   , -1.125,  1.125])
+    """
+
+    method: Method = "label"
+    combine: Combination = "sum"
+    cost: Cost = "difference"
+    surrogate: Surrogate = "logistic"
+
+    def __post_init__(self) -> None:
+        check_choice("aggregation", self.method, METHODS)
+        check_choice("combine", self.combine, COMBINATIONS)
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("cost", self.cost, COSTS)
+
+    @classmethod
+    def of(cls, value: Any) -> Aggregation:
+        """An aggregation, the one of a method, or that of saved parameters."""
+        if isinstance(value, Aggregation):
+            return value
+        if isinstance(value, Mapping):
+            unknown = sorted(set(value) - set(cls.__dataclass_fields__))
+            if unknown:
+                raise ValueError(f"aggregation must be an Aggregation, got {unknown[0]!r:.80} of it")
+            return cls(**value)
+        return cls(value)
+
+    @property
+    def combination(self) -> Combination:
+        """What is made of the labels where they are combined; the sum where losses or probabilities are."""
+        combine: dict[str, Combination] = {"label": self.combine, "product": "product"}
+        return combine.get(self.method, "sum")
+
+    def objective(
+        self,
+        Y: Any,
+        weights: Any = None,
+        *,
+        metric: RankMetric = "auc",
+        group: Any = None,
+        qid: Any = None,
+        label_gain: Any = None,
+        norm: bool = True,
+        n_jobs: int | None = None,
+        propensities: Any = None,
+    ) -> Objective:
+        """What is minimised on some rows, as LightGBM takes it for ``objective=``.
+
+        Parameters
+        ----------
+        Y : array-like (n, K), data frame or mapping of names to columns
+        weights : array-like (K,) or mapping of names, or None
+            Only their proportions count. Those of losses sum to 1; the greatest of labels becomes 1, so that
+            a single label keeps its grades.
+        metric : "auc" or "ndcg"
+            Pairwise surrogates of the AUC, each the mean over its own pairs, or LambdaRank.
+        group, qid : array-like or None
+            Sizes of consecutive queries, or the query of each row; "ndcg" needs one of them.
+        label_gain, norm :
+            As in `ndcg_gradients`.
+        n_jobs : int or None
+        propensities : None, array-like (K,) or (n, K), or mapping of names
+            Y is what was observed of complete labels: the losses are then estimates of theirs, see
+            `metarank.objectives.partial_labels`. For "auc" and cost "difference" only.
+
+        Raises
+        ------
+        ValueError
+            Bad targets, weights, groups or propensities; a constant target, which has no AUC (the message
+            names it); a plug-in, which has no objective of its own.
+        """
+        if self.method in PLUG_IN:
+            raise ValueError(f"aggregation must be 'label', 'loss' or 'product' here, got {self.method!r}")
+        values, names = check_targets(Y)
+        grouping = check_groups(len(values), group, qid)
+        check_choice("metric", metric, METRICS)
+        metric_of(metric, grouping)
+        w = check_weights(weights, len(names), names=names)
+        propensity = check_propensities(propensities, values.shape, names)
+        costs = None
+        if propensity is not None:
+            check_linear(metric, self.cost, self.combination)
+        if self.method == "loss":
+            if propensity is not None:
+                costs = query_costs(pair_costs(values, propensity, grouping)[1], grouping.sizes, names)
+                values = completed(values, propensity)
+            targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
+            w = w / w.sum()
+        else:
+            labels = dict(zip(names, values.T))
+            scale = w if weights is None else w / w.max()
+            target = aggregate_labels(labels, self.combination, weights=scale, propensities=propensity)
+            if propensity is not None and grouping.has_queries and np.ptp(target) > 0:
+                in_pairs = pair_costs(target[:, None], np.ones(1), grouping)[0]
+                costs = query_costs(in_pairs, grouping.sizes, ["the aggregated label"])
+            targets = {f"the aggregated label ({self.combination} of {', '.join(names)})": target}
+            w = np.ones(1)
+        terms: list[AucPairs | NdcgLists]
+        if metric == "ndcg":
+            terms = [
+                NdcgLists(y, grouping, name=name, label_gain=label_gain, norm=norm)
+                for name, y in targets.items()
+            ]
+        else:
+            of_target: Sequence[np.ndarray | None] = [None] * len(targets) if costs is None else costs
+            terms = [
+                AucPairs(y, grouping, name=name, costs=cost, surrogate=self.surrogate, cost=self.cost)
+                for (name, y), cost in zip(targets.items(), of_target)
+            ]
+        return Objective(terms, w, grouping, resolve_n_jobs(n_jobs))
+
+
+class Objective:
     """A weighted sum of rank losses, each of one target.
 
     Called with scores (n,), it returns the gradient and the Hessian diagonal, scaled for boosting. An AUC
@@ -36,33 +183,12 @@ class Aggregation:
     """
 
     def __init__(
-        self,
-        targets: Mapping[str, np.ndarray],
-        weights: np.ndarray,
-        grouping: Grouping,
-        metric: RankMetric,
-        n_jobs: int | None,
-        *,
-        label_gain: Any,
-        norm: bool,
-        costs: Sequence[np.ndarray] | None = None,
-        **of_pairs: Any,
+        self, terms: list[AucPairs | NdcgLists], weights: np.ndarray, grouping: Grouping, n_jobs: int
     ) -> None:
-        check_choice("metric", metric, METRICS)
-        metric_of(metric, grouping)
-        self._terms: list[AucPairs | NdcgLists]
-        if metric == "auc":
-            of_target = [None] * len(targets) if costs is None else costs
-            self._terms = [
-                AucPairs(y, grouping, name=name, costs=cost, **of_pairs)
-                for (name, y), cost in zip(targets.items(), of_target)
-            ]
-        else:
-            of_lists = {"label_gain": label_gain, "norm": norm}
-            self._terms = [NdcgLists(y, grouping, name=name, **of_lists) for name, y in targets.items()]
+        self._terms = terms
         self._weights = weights
         self._n_rows = len(grouping.order)
-        self._n_jobs = resolve_n_jobs(n_jobs)
+        self._n_jobs = n_jobs
 
     def __call__(self, scores: np.ndarray, _data: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """(gradient, hessian), float64 (n,) each, for finite scores (n,)."""
@@ -102,164 +228,61 @@ class Aggregation:
         return loss, gradient
 
 
-class LossAggregation(Aggregation):
-    """Loss aggregation: ``sum_k a_k loss_k``, with weights a that sum to 1.
+def aggregate_labels(
+    Y: Any, how: Combination = "sum", *, weights: Any = None, propensities: Any = None
+) -> np.ndarray:
+    """Label aggregation: combine several targets into one.
 
     Parameters
     ----------
     Y : array-like (n, K), data frame or mapping of names to columns
-    weights : array-like (K,) or mapping of names, or None
-    metric : "auc" or "ndcg"
-        Pairwise surrogates of the AUC, each the mean over its own pairs, or LambdaRank.
-    group, qid : array-like or None
-        Sizes of consecutive queries, or the query of each row; "ndcg" needs one of them.
-    surrogate, cost :
-        As in `auc_gradients`; a matrix of costs is for the grades of each label.
-    label_gain, norm :
-        As in `ndcg_gradients`.
-    n_jobs : int or None
-    propensities : None, array-like (K,) or (n, K), or mapping of names
-        Y is what was observed of complete labels: the losses are then estimates of theirs, see
-        `metarank.objectives.partial_labels`. For "auc" and cost "difference" only.
+        Grades >= 0.
+    how : str
+        With weights w (ones by default):
 
-    Attributes
-    ----------
-    weights : float64 array (K,)
-        May be changed between calls.
+        * "sum": ``sum_k w_k y_k``;
+        * "product": ``prod_k y_k ** w_k``, so that a weight of 0 leaves a label out;
+        * "max": ``max_k w_k y_k``.
+    weights : array-like (K,) or mapping of names, or None
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        Of Y, the observed part of complete labels: for "sum" and "product" the value is then an
+        unbiased estimate of that of the complete labels, see `metarank.objectives.partial_labels`.
+
+    Returns
+    -------
+    float64 array (n,)
 
     Raises
     ------
     ValueError
-        Bad targets, weights, groups or propensities; a constant label, which has no AUC (the message names
-        it).
+        Bad targets or weights; an unknown `how`; a sum or product too large for a float64.
 
     Examples
     --------
-    >>> objective = LossAggregation([[0, 1], [1, 1], [1, 0]], weights=[1, 3], n_jobs=1)
-    >>> gradient, hessian = objective(np.zeros(3))
-    >>> gradient
-    array([-0.1875, -0.75  ,  0.9375])
+    >>> Y = [[0, 1], [1, 0], [1, 1], [0, 0]]
+    >>> aggregate_labels(Y, weights=[1, 2])
+    array([2., 1., 3., 0.])
+    >>> aggregate_labels(Y, "product")
+    array([0., 0., 1., 0.])
     """
-
-    def __init__(
-        self,
-        Y: Any,
-        weights: Any = None,
-        *,
-        metric: RankMetric = "auc",
-        group: Any = None,
-        qid: Any = None,
-        surrogate: Surrogate = "logistic",
-        cost: Cost = "difference",
-        label_gain: Any = None,
-        norm: bool = True,
-        n_jobs: int | None = None,
-        propensities: Any = None,
-    ) -> None:
-        values, names = check_targets(Y)
-        self.names = names
-        grouping = check_groups(len(values), group, qid)
-        w = check_weights(weights, len(names), names=names)
-        propensity = check_propensities(propensities, values.shape, names)
-        costs = None
-        if propensity is not None:
-            check_linear(metric, cost)
-            costs = query_costs(pair_costs(values, propensity, grouping)[1], grouping.sizes, names)
+    check_choice("how", how, COMBINATIONS)
+    values, names = check_targets(Y)
+    w = check_weights(weights, len(names), names=names)
+    propensity = check_propensities(propensities, values.shape, names)
+    observed_share: Any = 1.0
+    if propensity is not None:
+        check_linear("auc", "difference", how)
+        if how == "product":  # a label of weight 0 has no part in it
+            observed_share = np.where(w > 0, propensity, 1.0).prod(axis=-1)
+        else:
             values = completed(values, propensity)
-        targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
-        options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, costs=costs, **options)
-
-    @property
-    def weights(self) -> np.ndarray:
-        return self._weights
-
-    @weights.setter
-    def weights(self, weights: Any) -> None:
-        w = check_weights(weights, len(self.names), names=self.names)
-        self._weights = w / w.sum()
-
-
-class LabelAggregation(Aggregation):
-    """Label aggregation: the loss of one target that combines several.
-
-    Parameters
-    ----------
-    Y : array-like (n, K), data frame or mapping of names to columns
-    how : "sum", "product", "max", "lexicographic" or "stochastic"
-        As in `aggregate_labels`.
-    weights : array-like (K,) or mapping of names, or None
-        Only their proportions count. The greatest becomes 1, so that a single label keeps its grades.
-    order : sequence or None
-        For "lexicographic", the most important label first.
-    cost : "difference", "uniform" or float array (G, G)
-        As in `auc_gradients`, of the aggregated label's grades; a matrix needs them to be integers, as the
-        sum of binary labels of equal weight is. `scale_costs` makes those that have a Bayes-optimal scorer.
-    metric, group, qid, surrogate, label_gain, norm, n_jobs :
-        As in `LossAggregation`.
-    random_state : int, None, RandomState or Generator
-        For "stochastic".
-    propensities : None, array-like (K,) or (n, K), or mapping of names
-        As in `aggregate_labels`; for "auc" and cost "difference" only.
-
-    Attributes
-    ----------
-    target : float64 array (n,)
-        The aggregated label.
-
-    Raises
-    ------
-    ValueError
-        Bad targets, weights or groups; an aggregated label that is constant.
-
-    Examples
-    --------
-    >>> objective = LabelAggregation([[0, 1], [1, 1], [0, 0]], n_jobs=1)
-    >>> objective.target
-    array([1., 2., 0.])
-    >>> objective(np.zeros(3))[0]
-    array([ 0.   , -1.125,  1.125])
-    """
-
-    def __init__(
-        self,
-        Y: Any,
-        how: Combination = "sum",
-        weights: Any = None,
-        *,
-        order: Sequence[int | str] | None = None,
-        metric: RankMetric = "auc",
-        group: Any = None,
-        qid: Any = None,
-        surrogate: Surrogate = "logistic",
-        cost: Cost = "difference",
-        label_gain: Any = None,
-        norm: bool = True,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        propensities: Any = None,
-    ) -> None:
-        values, names = check_targets(Y)
-        grouping = check_groups(len(values), group, qid)
-        propensity = check_propensities(propensities, values.shape, names)
-        if propensity is not None:
-            check_linear(metric, cost, how)
-        if weights is not None:
-            weights = check_weights(weights, len(names), names=names)
-            weights = weights / weights.max()
-        self.target: NDArray[np.float64] = aggregate_labels(
-            dict(zip(names, values.T)),
-            how,
-            weights=weights,
-            order=order,
-            group=grouping,
-            random_state=random_state,
-            propensities=propensity,
-        )
-        targets = {f"the aggregated label ({how} of {', '.join(names)})": self.target}
-        options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        costs = None
-        if propensity is not None and grouping.has_queries and np.ptp(self.target) > 0:
-            found = pair_costs(self.target[:, None], np.ones(1), grouping)[0]
-            costs = query_costs(found, grouping.sizes, ["the aggregated label"])
-        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, costs=costs, **options)
+    with np.errstate(over="ignore"):
+        if how == "sum":
+            out = (values * w).sum(axis=1)
+        elif how == "product":
+            out = (values**w).prod(axis=1) / observed_share
+        else:
+            out = (values * w).max(axis=1)
+    if not np.isfinite(out).all():
+        raise ValueError(f"the {how} of the labels is too large for a float64 at row {np.argmax(out)}")
+    return np.asarray(out)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_groups, check_range, check_targets, check_vector
-from metarank.objectives.pair_costs import check_cost, grade_pairs
-from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.checks import check_groups, check_targets, check_vector
+from metarank.objectives.pairwise import AucPairs
 
 
 def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> float:
@@ -25,21 +23,18 @@ def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> floa
         Greater is better; infinite values are fine.
     target : float array (n,)
         Grades, finite.
-    cost : "difference", "uniform" or float array (G, G)
-        ``y - y'``, or 1, or ``cost[y, y']`` of integer grades 0 to G - 1, of which those with y > y' are
-        read; >= 0.
+    cost : "difference" or "uniform"
+        ``y - y'``, or 1.
 
     Returns
     -------
     float
-    X
 
     Raises
     ------
     ValueError
-        Scores that are NaN or of another shape than the target; a constant target; a target that is not
-        finite; an unknown cost; a matrix that is not square, finite and >= 0, has no entry for a grade of
-        the target, or costs nothing for any pair.
+        Scores that are NaN or of another shape than the target; a target that is constant or not finite; an
+        unknown cost.
 
     Examples
     --------
@@ -49,18 +44,8 @@ def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> floa
     0.6667
     """
     grades = check_vector(target, "target")
-    if len(grades) == 0:
-        raise ValueError("target must have shape (n,) with n >= 1, got (0,)")
-    check_range(grades, "target")
-    values = _scores(scores, len(grades))
-    cost = check_cost(cost)
-    if not isinstance(cost, str):
-        return _matrix_auc(values, grades, cost)
-    terms = pair_terms(values, grades, cost)
-    if not terms.cost.any():
-        raise ValueError("target has one value in all rows: no AUC exists")
-    # Exact sums: the order of the rows does not show.
-    return math.fsum(terms.won) / math.fsum(terms.cost)
+    ranks = _ranks(scores, len(grades))
+    return AucPairs(grades, check_groups(len(grades)), cost=cost).area(ranks)
 
 
 def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
@@ -88,15 +73,12 @@ def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
     array([1.  , 0.25])
     """
     grades, names = check_targets(Y)
-    if len(grades) == 0:
-        raise ValueError("Y must have at least one row, got none")
-    values = _scores(scores, len(grades))
-    out = np.empty(len(names))
-    for k, name in enumerate(names):
-        if grades[:, k].min() == grades[:, k].max():
-            raise ValueError(f"Y: label {name!r} has one value in all rows: no AUC exists")
-        out[k] = multipartite_auc(values, grades[:, k], cost)
-    return out
+    ranks, grouping = _ranks(scores, len(grades)), check_groups(len(grades))
+    labels = [
+        AucPairs(column, grouping, cost=cost, name=f"the label {name!r} of Y")
+        for column, name in zip(grades.T, names)
+    ]
+    return np.array([label.area(ranks) for label in labels])
 
 
 def diff_auc(scores: Any, Y: Any, cost: Any = "difference") -> float:
@@ -152,21 +134,11 @@ def dominates(a: Any, b: Any, *, tolerance: float = 0.0) -> bool:
     return bool((first >= second - tolerance).all() and (first > second + tolerance).any())
 
 
-def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> float:
-    won = whole = 0.0
-    for pairs in grade_pairs(grades, check_groups(len(grades)), cost, "target"):
-        upper = pairs.target == pairs.target.max()
-        high, low = scores[pairs.rows[upper]], np.sort(scores[pairs.rows[~upper]])
-        ranks = sum(np.searchsorted(low, high, side).sum() for side in ("left", "right"))
-        won += pairs.cost * float(ranks) / 2
-        whole += pairs.cost * len(high) * len(low)
-    return won / whole
-
-
-def _scores(scores: Any, n: int) -> np.ndarray:
+def _ranks(scores: Any, n: int) -> np.ndarray:
+    """Numbers in the order of the scores, which may be infinite."""
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"scores must have shape ({n},), one entry a row of the target, got {values.shape}")
     if np.isnan(values).any():
         raise ValueError(f"scores must not be NaN, got NaN at row {int(np.flatnonzero(np.isnan(values))[0])}")
-    return values
+    return np.unique(values, return_inverse=True)[1].astype(np.float64)

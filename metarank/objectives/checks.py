@@ -170,6 +170,19 @@ class Grouping:
             return np.argsort(target, kind="stable")
         return np.lexsort((target, self.group_of_row))
 
+    def distances(self, values: np.ndarray) -> np.ndarray:
+        """float64 array (n,): sums of ``|v_i - v_j|`` over the rows of each row's group."""
+        order = self.sorted_by(values)
+        group = self.group_of_row[order]
+        start, size = self.indptr[:-1][group], self.sizes[group]
+        v = values[order] - values[order[start]]  # of a constant group exactly 0
+        through = np.append(0.0, np.cumsum(v))
+        before, after = through[:-1] - through[start], through[start + size] - through[1:]
+        rank = np.arange(len(order)) - start
+        out = np.empty(len(order))
+        out[order] = rank * v - before + after - (size - 1 - rank) * v
+        return out
+
 
 def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     """Sizes of consecutive groups, or an id for each row in any order, as a `Grouping`.
@@ -230,23 +243,23 @@ def metric_of(metric: str, grouping: Grouping) -> str:
 
 
 def check_eval_set(
-    eval_set: Any, group: Any, qid: Any, names: list[str], where: str = "eval_set"
+    names: list[str], eval_set: Any, group: Any, qid: Any, propensities: Any, *, where: str = "eval_set"
 ) -> tuple[Any, np.ndarray, Grouping] | None:
     """(X as it is given, targets, groups) of rows to measure on, which have the objectives `names`.
 
     Returns None where no rows are given.
     """
     if eval_set is None:
-        if group is not None or qid is not None:
-            raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
+        if group is not None or qid is not None or propensities is not None:
+            raise ValueError("eval_group, eval_qid and eval_propensities describe eval_set, which is missing")
         return None
     try:
         X, Y = eval_set
     except (TypeError, ValueError):
         raise ValueError("eval_set must be a pair (X, Y)") from None
-    values, found = check_targets(Y, name=f"Y of {where}")
-    if found != names:
-        raise ValueError(f"Y of {where} must hold the objectives {names}, got {found}")
+    values, names_here = check_targets(Y, name=f"Y of {where}")
+    if names_here != names:
+        raise ValueError(f"Y of {where} must hold the objectives {names}, got {names_here}")
     return X, values, check_groups(len(values), group, qid)
 
 

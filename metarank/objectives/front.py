@@ -123,9 +123,8 @@ def knee(points: Any) -> int:
     """Index of the knee: beyond it a gain in one objective costs much of the others.
 
     Each objective is scaled so that the worst non-dominated point (the nadir) is 0 and the best (the ideal)
-    is 1. The knee is the non-dominated point farthest above the hyperplane through the extremes, the best
-    points of each objective. For K >= 3 there may be no such hyperplane that falls in every objective; then
-    the plane through the corners of the scaled box takes its place, and the greatest sum wins.
+    is 1. The knee is the non-dominated point of the greatest sum; of two objectives it is the farthest one
+    above the line through the extremes.
 
     Parameters
     ----------
@@ -135,8 +134,7 @@ def knee(points: Any) -> int:
     Returns
     -------
     int
-        A row of `points`. Ties go to the first. Where no point lies above the hyperplane (the front is a
-        line, or concave) it is the first extreme.
+        A row of `points`. Ties go to the first.
 
     Raises
     ------
@@ -158,19 +156,6 @@ def knee(points: Any) -> int:
     if not varied.any():
         return int(front[0])
     scaled = (values[front] - nadir)[:, varied] / (ideal - nadir)[varied]
-    height = (scaled * _plane(scaled)).sum(axis=1)
+    height = scaled.sum(axis=1)
     # Heights that are equal but for rounding are equal.
     return int(front[np.argmax(np.round(height, 12))])
-
-
-def _plane(scaled: np.ndarray) -> np.ndarray:
-    """The v with ``v . z = 1`` on the extremes z, float64 (K,)."""
-    n_objectives = scaled.shape[1]
-    best = [np.flatnonzero(column == 1.0) for column in scaled.T]
-    extremes = scaled[[rows[np.argmax(scaled[rows].sum(axis=1))] for rows in best]]
-    try:
-        v = np.linalg.solve(extremes, np.ones(n_objectives))
-    except np.linalg.LinAlgError:
-        return np.ones(n_objectives)
-    falls = (v > 1e-9).all() and np.allclose(extremes @ v, 1.0)
-    return v if falls else np.ones(n_objectives)

@@ -1,44 +1,31 @@
-"""`Training`: the steps of each method, from checked inputs to scorers."""
+"""`Training`: from checked inputs to the models of one fit."""
 
 from __future__ import annotations
 
-import copy
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.elementary import logistic
-from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossAggregation, RankMetric
+from metarank.objectives.aggregation import PLUG_IN, Objective, RankMetric
 from metarank.objectives.bayes import label_aggregated_scorer, label_spread
-from metarank.objectives.blended_model import Blending
-from metarank.objectives.boosted_model import Boosting
-from metarank.objectives.checks import Grouping, check_groups, metric_of
-from metarank.objectives.choice import Choice
-from metarank.objectives.labels import Combination
-from metarank.objectives.linear_model import LinearFit
+from metarank.objectives.checks import Grouping, metric_of
+from metarank.objectives.models import Boosting, LinearFit, LinearModel, raw_scores
 from metarank.objectives.partial_labels import check_linear, completed
-from metarank.objectives.search import TRIALS, Trial, best_minimum, most_under_constraints
-from metarank.objectives.watch import Metrics, Unwatched, Watch
+from metarank.objectives.watch import Metrics, Watch
 from metarank.ranker.boosting import lightgbm_params
-
-if TYPE_CHECKING:
-    from metarank.objectives.multi_objective import MultiObjectiveRanker
-
-PLUG_IN = ("plug-in-label", "plug-in-loss")
-SEARCHES = ("chebyshev", "epsilon")
-Trainer = Boosting | LinearFit | Blending
+from metarank.types.boosters import BoosterArrays
 
 
-@dataclass
-class Result(Trial):
-    """Result of a fit: scorers, their weights, and the metrics of each round."""
+@dataclass(frozen=True)
+class Result:
+    """Models, the final metric of each objective, and the metrics of each round."""
 
-    scorers: list[Any]
+    models: list[Any]
+    attained: np.ndarray
     evals: dict[str, dict[str, list[float]]]
     best_round: int | list[int]
 
@@ -69,11 +56,11 @@ class PlugIn:
         """float64 (n, d + 1) from those of each model's log-odds, scaled so that a row sums to its score."""
         out = np.zeros_like(log_odds[0])
         for part, weight in zip(log_odds, self._inner(weights) * self.top_grade):
-            whole, common = part.sum(axis=1), part[:, -1]
-            step = whole - common
+            total, common = part.sum(axis=1), part[:, -1]
+            step = total - common
             base = logistic(common)
             safe = np.where(np.abs(step) > 1e-12, step, 1.0)
-            slope = np.where(np.abs(step) > 1e-12, (logistic(whole) - base) / safe, base * (1 - base))
+            slope = np.where(np.abs(step) > 1e-12, (logistic(total) - base) / safe, base * (1 - base))
             out[:, :-1] += weight * slope[:, None] * part[:, :-1]
             out[:, -1] += weight * base
         return out
@@ -82,277 +69,105 @@ class PlugIn:
         return weights if self.spread is None else weights / self.spread
 
 
+@dataclass
 class Training:
-    """One call of `fit`: inputs that were checked, and the steps of each method."""
+    """One call of `fit`: parameters and inputs that were checked, and the steps of each method."""
 
-    def __init__(
-        self,
-        ranker: MultiObjectiveRanker,
-        values: np.ndarray,
-        names: list[str],
-        grouping: Grouping,
-        weights: np.ndarray,
-        n_jobs: int,
-        propensity: np.ndarray | None = None,
-    ) -> None:
-        self.ranker: MultiObjectiveRanker = ranker
-        self.grouping: Grouping = grouping
-        self.Y = dict(zip(names, values.T))
-        self.values: np.ndarray = values
-        self.names: list[str] = names
-        self.weights: np.ndarray = weights
-        self.n_jobs = n_jobs
-        self.propensity: np.ndarray | None = propensity
-        self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
-        if propensity is not None:
-            self._check_propensity(propensity)
+    settings: SimpleNamespace
+    values: np.ndarray
+    names: list[str]
+    grouping: Grouping
+    weights: np.ndarray
+    propensity: np.ndarray | None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self.metric: RankMetric = "ndcg" if metric_of(settings.metric, self.grouping) == "ndcg@10" else "auc"
+        self.is_plug_in: bool = settings.aggregation.method in PLUG_IN
+        # The logistic loss is linear in its target, so that o / p gives an unbiased one, convex for the
+        # linear model; trees would grow without end on targets above 1.
+        self._completes: bool = settings.model == "linear"
+        if self.propensity is not None:
+            self._check_propensity(self.propensity)
         self.stop_on: int | str = self._check_stop_on()
-        self.share: np.ndarray = self._check_constraints()
-        self.alone: np.ndarray = np.full(len(names), np.nan)
-        self._losses: dict[tuple[str, bool], LossAggregation] = {}
-        self.top_grade: np.ndarray = values.max(axis=0)
-        self.n_watched: int = 0
+        self.top_grade: np.ndarray = self.values.max(axis=0)
 
-    def prepare(
-        self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics, choice: Choice | None = None
-    ) -> None:
-        """Bins or standardises the features, once for all models."""
-        self.watched = metrics
-        self.watched_rows: np.ndarray | sp.csr_matrix = X if X_eval is None else X_eval
-        choice = Choice.of(self.ranker.model) if choice is None else choice
-        linear = trees = None
-        if choice.linear is not None:
-            own = _with(self.ranker, choice.linear)
-            linear = LinearFit(X, X_eval, float(own.l2), 5 * int(own.n_rounds), self.n_jobs)
-        if choice.trees is not None:
-            own = _with(self.ranker, choice.trees)
-            n_values = X.size  # of a sparse matrix those that are stored
-            params = lightgbm_params(own, int(own.random_state), self.n_jobs, n_values)
-            trees = Boosting(X, X_eval, params, int(own.n_rounds))
-        self.trainer: Trainer
-        if linear is not None and trees is not None:
-            factors = choice.factors(of_log_odds=self.is_plug_in)
-            self.trainer = Blending(linear, trees, factors, choice.share, self.n_jobs)
+    def fit(self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics) -> Result:
+        """Trained, and measured on the rows to watch: those of `X_eval`, or all."""
+        settings = self.settings
+        watched_rows = X if X_eval is None else X_eval
+        trainer: LinearFit | Boosting
+        if settings.model == "linear":
+            trainer = LinearFit(X, X_eval, settings.l2, 5 * settings.n_rounds, settings.n_jobs)
         else:
-            found = trees if linear is None else linear
-            assert found is not None
-            self.trainer = found
-
-    @property
-    def is_plug_in(self) -> bool:
-        return self.ranker.aggregation in PLUG_IN
-
-    @property
-    def n_models(self) -> int:
-        """How many scorers one fit has."""
-        return len(self.names) if self.is_plug_in else 1
-
-    def rows(self, rows: np.ndarray) -> Training:
-        """The training of some rows, by their numbers, without a search for weights."""
-        ranker = copy.copy(self.ranker)
-        if ranker.aggregation in SEARCHES:
-            ranker.aggregation, ranker.constraints = "loss", None
-        ids = self.grouping.ids[self.grouping.group_of_row[rows]] if self.grouping.has_queries else None
-        by_row = self.propensity is not None and self.propensity.ndim == 2
-        propensity = self.propensity[rows] if by_row else self.propensity  # type: ignore[index]
-        grouping = check_groups(len(rows), qid=ids)
-        values = self.values[rows]
-        out = Training(ranker, values, self.names, grouping, self.weights, self.n_jobs, propensity)
-        out.top_grade = self.top_grade
-        return out
-
-    def can_learn(self) -> bool:
-        """Whether every label, or the aggregated one, has an order."""
-        if self.is_plug_in:
-            return bool(np.ptp(self.values, axis=0).all())
-        try:
-            self._aggregation(self.weights, self.metric, True)
-        except ValueError:
-            return False
-        return True
-
-    def scorers(self) -> list[Any]:
-        """Trained without a search; nothing is measured, unless to stop early."""
-        if self.is_plug_in:
-            return self._probabilities([self._unmeasured(k) for k in range(len(self.names))])
-        watch = self._unmeasured()
-        return [self._with_parts(self.trainer, self._trained, self.weights, watch)]
-
-    def combined(self, scores: list[np.ndarray]) -> np.ndarray:
-        """The ranking score, from those of each scorer."""
-        return self.plug_in().combine(scores, self.weights) if self.is_plug_in else scores[0]
-
-    def fit(self) -> Result:
-        """Train by the method that the ranker asks for."""
-        search = {
-            **dict.fromkeys(PLUG_IN, self._plug_in),
-            "chebyshev": self._chebyshev,
-            "epsilon": self._epsilon,
-        }.get(self.ranker.aggregation)
-        return self._one(self.weights) if search is None else search()
-
-    def _plug_in(self) -> Result:
-        watches = [self._watch(stop_on=k) for k in range(len(self.names))]
-        scorers = self._probabilities(watches)
-        self.alone = np.array([watch.attained[k] for k, watch in enumerate(watches)])
-        log_odds = [scorer.score(self.watched_rows, self.n_jobs) for scorer in scorers]
-        attained = self.watched.measure(self.combined(log_odds))[:, watches[0].column]
-        evals = {name: watch.curves()[name] for name, watch in zip(self.names, watches)}
-        return Result(self.weights, attained, scorers, evals, [watch.best + 1 for watch in watches])
-
-    def _probabilities(self, watches: list[Watch]) -> list[Any]:
-        """A probability model for each objective."""
+            n_values = X.size  # of a sparse matrix those that are stored
+            params = lightgbm_params(settings.params, settings.seed, settings.n_jobs, n_values)
+            trainer = Boosting(X, X_eval, params, settings.n_rounds)
+        if not self.is_plug_in:
+            watch = self._watch(metrics, self.stop_on, (0, 1))
+            model = self._ordered(trainer, watch)
+            return Result([model], watch.attained, watch.curves(), watch.best + 1)
         values = self.values
         if self.propensity is not None and self._completes:
             values = completed(values, self.propensity)
+        watches = [self._watch(metrics, k, (k, len(self.names))) for k in range(len(self.names))]
+        targets = values.T / self.top_grade[:, None]
+        models = [trainer.fit_probability(y, watch) for y, watch in zip(targets, watches)]
+        log_odds = [raw_scores(model, watched_rows, settings.n_jobs) for model in models]
+        scores = self.plug_in().combine(log_odds, self.weights)
+        attained = metrics.measure(scores)[:, watches[0].column]
+        evals = {name: watch.curves()[name] for name, watch in zip(self.names, watches)}
+        return Result(models, attained, evals, [watch.best + 1 for watch in watches])
 
-        def train(trainer: Boosting | LinearFit, target: np.ndarray, watch: Watch) -> Any:
-            return trainer.fit_probability(target, watch)
-
-        pairs = zip(values.T / self.top_grade[:, None], watches)
-        return [self._with_parts(self.trainer, train, target, watch) for target, watch in pairs]
-
-    @staticmethod
-    def _with_parts(trainer: Trainer, train: Callable[..., Any], what: Any, watch: Watch) -> Any:
-        """`train(trainer, what, watch)`, for either part of a blend."""
-        if isinstance(trainer, Blending):
-            return trainer.fit(lambda part, its_watch: train(part, what, its_watch), watch)
-        return train(trainer, what, watch)
+    def _ordered(self, trainer: Boosting | LinearFit, watch: Watch) -> LinearModel | BoosterArrays:
+        """The model of an order."""
+        # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.
+        by_ranks = isinstance(trainer, LinearFit) and self.metric == "ndcg"
+        start = self._objective("auc", True) if by_ranks else None
+        return trainer.fit(self._objective(self.metric, not by_ranks), watch, start)
 
     def plug_in(self) -> PlugIn:
         """What a plug-in needs beside its models."""
-        by_loss = self.ranker.aggregation == "plug-in-loss"
         top_grade = self.top_grade
-        if self.propensity is not None and not self._completes and self.propensity.ndim == 1:
-            top_grade = top_grade / self.propensity  # models of what is observed
+        if self.propensity is not None and not self._completes:
+            top_grade = top_grade / self.propensity  # models of what is observed, one a label
+        by_loss = self.settings.aggregation.method == "plug-in-loss"
         return PlugIn(top_grade, label_spread(self.values, self.propensity) if by_loss else None)
 
-    @property
-    def _completes(self) -> bool:
-        """Whether probability models take targets above 1: the logistic loss is linear in its target, so that
-        o / p gives an unbiased one, convex for the linear model; trees would grow without end."""
-        return self.ranker.model == "linear"
+    def _watch(self, metrics: Metrics, stop_on: int | str, part: tuple[int, int]) -> Watch:
+        return Watch(metrics, self.metric, stop_on, self.settings.early_stopping, part)
 
-    def _chebyshev(self) -> Result:
-        self._fit_alone([k for k in range(len(self.names)) if self.weights[k] > 0])
-        alone = np.where(np.isnan(self.alone), 1.0, self.alone)
-        return best_minimum(self._one, alone, self.weights * len(self.names))
-
-    def _epsilon(self) -> Result:
-        singles = self._fit_alone(list(range(len(self.names))))
-        trial, kept = most_under_constraints(self._one, self.alone, self.share, self.weights, singles)
-        if not kept:
-            bound = [k for k in range(len(self.names)) if not np.isnan(self.share[k])]
-            shown = ", ".join(f"{self.names[k]} {trial.attained[k] / self.alone[k]:.4f}" for k in bound)
-            warnings.warn(
-                f"no model found keeps all constraints; the shares attained are {shown}", stacklevel=4
-            )
-        return trial
-
-    def _fit_alone(self, which: list[int]) -> list[Result]:
-        trials = []
-        for k in which:
-            trials.append(self._one(np.eye(len(self.names))[k], stop_on=k))
-            self.alone[k] = trials[-1].attained[k]
-        return trials
-
-    def _one(self, weights: np.ndarray, stop_on: int | None = None) -> Result:
-        """A model of one aggregation with these weights."""
-        watch = self._watch(stop_on)
-        scorer = self._with_parts(self.trainer, self._trained, weights, watch)
-        return Result(weights, watch.attained, [scorer], watch.curves(), watch.best + 1)
-
-    def _trained(self, trainer: Boosting | LinearFit, weights: np.ndarray, watch: Watch) -> Any:
-        # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.
-        linear = isinstance(trainer, LinearFit) and self.metric == "ndcg"
-        objective = self._aggregation(weights, self.metric, not linear)
-        start = self._aggregation(weights, "auc", True) if linear else None
-        return trainer.fit(objective, watch, start)
-
-    def _unmeasured(self, stop_on: int | None = None) -> Watch:
-        return self._watch(stop_on) if self.ranker.early_stopping else Unwatched()
-
-    def _watch(self, stop_on: int | None = None) -> Watch:
-        whose = self.stop_on if stop_on is None else stop_on
-        self.n_watched += 1
-        part = (self.n_watched - 1, self._n_trainings())
-        return Watch(self.watched, self.metric, whose, int(self.ranker.early_stopping), part)
-
-    def _n_trainings(self) -> int:
-        method = self.ranker.aggregation
-        if method in PLUG_IN:
-            return len(self.names)
-        if method == "chebyshev":
-            return int((self.weights > 0).sum()) + TRIALS
-        return len(self.names) + TRIALS if method == "epsilon" else 1
-
-    def _aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
-        options = {name: getattr(self.ranker, name) for name in ("surrogate", "cost", "label_gain", "n_jobs")}
-        options |= {"metric": metric, "norm": norm, "group": self.grouping, "propensities": self.propensity}
-        method = self.ranker.aggregation
-        if method not in ("label", "product"):
-            key = metric, norm
-            if key not in self._losses:  # pairs are sorted once for all weights
-                self._losses[key] = LossAggregation(self.Y, **options)
-            self._losses[key].weights = weights
-            return self._losses[key]
-        how: Combination = "product" if method == "product" else self.ranker.combine
-        if how == "lexicographic":
-            return LabelAggregation(
-                self.Y, how, order=np.argsort(-weights, kind="stable").tolist(), **options
-            )
-        seed = int(self.ranker.random_state)
-        return LabelAggregation(self.Y, how, weights, random_state=seed, **options)
+    def _objective(self, metric: RankMetric, norm: bool) -> Objective:
+        return self.settings.aggregation.objective(
+            dict(zip(self.names, self.values.T)),
+            self.weights,
+            metric=metric,
+            group=self.grouping,
+            label_gain=self.settings.label_gain,
+            norm=norm,
+            n_jobs=self.settings.n_jobs,
+            propensities=self.propensity,
+        )
 
     def _check_propensity(self, propensity: np.ndarray) -> None:
-        ranker = self.ranker
-        combine = {"label": ranker.combine}.get(ranker.aggregation, "sum")
-        check_linear(self.metric, ranker.cost, combine)
-        if propensity.ndim == 2 and ranker.aggregation in PLUG_IN and not self._completes:
+        aggregation = self.settings.aggregation
+        check_linear(self.metric, aggregation.cost, aggregation.combination)
+        if propensity.ndim == 2 and self.is_plug_in and not self._completes:
             raise ValueError(
                 f"propensities must be one a label, shape ({len(self.names)},), with aggregation="
-                f"{ranker.aggregation!r} and model={ranker.model!r}, got {propensity.shape}: its models are "
-                "of observed labels, and a new row has no propensities; model='linear' takes them"
+                f"{aggregation.method!r} and model={self.settings.model!r}, got {propensity.shape}: its "
+                "models are of observed labels, and a new row has no propensities; model='linear' takes them"
             )
 
     def _check_stop_on(self) -> int | str:
-        stop_on = self.ranker.stop_on
+        stop_on = self.settings.stop_on
         if stop_on is None:
             return "mean"
         if isinstance(stop_on, str) and stop_on in self.names:
             return self.names.index(stop_on)
-        is_number = isinstance(stop_on, Integral) and not isinstance(stop_on, bool)
-        if is_number and 0 <= int(stop_on) < len(self.names):
-            return int(stop_on)
-        if stop_on not in ("min", "mean"):
-            raise ValueError(
-                f"stop_on must be one of {self.names}, a number below {len(self.names)}, 'min' or 'mean', "
-                f"got {stop_on!r}"
-            )
-        return str(stop_on)
-
-    def _check_constraints(self) -> np.ndarray:
-        """float64 (K,): the shares asked for, NaN where none is."""
-        share = np.full(len(self.names), np.nan)
-        for name, value in (self.ranker.constraints or {}).items():
-            if name not in self.names:
-                raise ValueError(f"constraints must name objectives of {self.names}, got {name!r}")
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
-                raise ValueError(f"constraints must be shares in (0, 1], got {value!r} for {name!r}")
-            share[self.names.index(name)] = float(value)
-        if self.ranker.aggregation == "epsilon":
-            free = np.isnan(share)
-            if free.all() or not (self.weights[free] > 0).any():
-                raise ValueError(
-                    "constraints must name at least one objective and leave one of positive weight free, got "
-                    f"{self.ranker.constraints!r}"
-                )
-        return share
-
-
-def _with(ranker: MultiObjectiveRanker, params: dict[str, Any]) -> MultiObjectiveRanker:
-    """The ranker with other values of some parameters."""
-    out = copy.copy(ranker)
-    for name, value in params.items():
-        setattr(out, name, value)
-    return out
+        if (type(stop_on) is int and 0 <= stop_on < len(self.names)) or stop_on in ("min", "mean"):
+            return stop_on  # type: ignore[no-any-return]
+        raise ValueError(
+            f"stop_on must be one of {self.names}, a number below {len(self.names)}, 'min' or 'mean', "
+            f"got {stop_on!r}"
+        )

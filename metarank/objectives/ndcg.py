@@ -113,7 +113,7 @@ def gains_of(target: np.ndarray, label_gain: Any = None, name: str = "target") -
         if target.max(initial=0) > _MAX_EXPONENT:
             raise ValueError(
                 f"{name} must be at most {_MAX_EXPONENT} for gains 2^y - 1, got {target.max():g}: "
-                "use label_gain='linear', --gain linear"
+                "use label_gain='linear'"
             )
         return np.asarray(exp2(target) - 1.0)
     if isinstance(label_gain, str):

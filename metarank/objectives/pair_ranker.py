@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from metarank.objectives.aggregation import Aggregation
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Spec
@@ -16,17 +17,12 @@ from metarank.ranker.boosting import sampled_pairs
 from metarank.ranker.lists import RankingData, informative_lists
 from metarank.types.feature_table import FeatureTable
 
-# Methods that search for weights by what models attain, and the share of lists they are judged on.
-SEARCHED = ("chebyshev", "epsilon")
-_ONE_IN = 5
-
 
 class ObjectivesRanker(Ranker):
     """A `MultiObjectiveRanker` over candidate labels: lists are its queries, pairs its documents.
 
     Learns from `RankingData.targets`, a gain of each pair by objective; `RankingData.gains` tell only which
-    pairs are relevant at all. "chebyshev" and "epsilon" judge their weights on a fifth of the lists, by hash,
-    which they do not learn from.
+    pairs are relevant at all.
 
     Parameters
     ----------
@@ -61,7 +57,7 @@ class ObjectivesRanker(Ranker):
     def summary(self) -> str:
         """The method and the weights of the objectives."""
         model = self.model_ if hasattr(self, "model_") else self.model or MultiObjectiveRanker()
-        shown = f"objectives by {model.aggregation!r}"
+        shown = f"objectives by {Aggregation.of(model.aggregation).method!r}"
         if hasattr(model, "weights_"):
             pairs = zip(model.objective_names_, model.weights_)
             shown += " (" + ", ".join(f"{name} {weight:.2f}" for name, weight in pairs) + ")"
@@ -76,8 +72,8 @@ class ObjectivesRanker(Ranker):
     def can_learn(self, data: RankingData) -> bool:
         """Whether each objective tells two pairs apart."""
         inside = np.repeat(_informative(data), data.sizes)
-        told = [values[inside] for values in data.targets.values()]
-        return bool(inside.any()) and all(values.min() < values.max() for values in told)
+        counted = [values[inside] for values in data.targets.values()]
+        return bool(inside.any()) and all(values.min() < values.max() for values in counted)
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         if len(np.unique(data.weight[data.weight > 0])) > 1:
@@ -86,18 +82,7 @@ class ObjectivesRanker(Ranker):
         sizes = part.sizes[part.sizes > 0]
         model = clone(self.model) if self.model is not None else MultiObjectiveRanker(label_gain="linear")
         model.set_params(n_jobs=n_jobs)
-        held_out: dict[str, Any] = {}
-        if model.aggregation in SEARCHED:
-            # Weights that are searched for are judged on lists the models have not learned from.
-            drawn = part.drawn(one_in=_ONE_IN)
-            seen, watched = part.lists(~drawn), part.lists(drawn)
-            if all(len(np.unique(v)) > 1 for p in (seen, watched) for v in p.targets.values()):
-                held_out = {
-                    "eval_set": (watched.table.values, watched.targets),
-                    "eval_group": watched.sizes[watched.sizes > 0],
-                }
-                part, sizes = seen, seen.sizes[seen.sizes > 0]
-        self.model_ = model.fit(part.table.values, part.targets, group=sizes, **held_out)
+        self.model_ = model.fit(part.table.values, part.targets, group=sizes)
         self.model_.set_params(n_jobs=None)  # the number of threads is no part of the model
 
     def _learned(self, data: RankingData) -> RankingData:

@@ -6,14 +6,13 @@ is the cost-weighted share of the pairs ``y_i > y_j`` that have ``s_i > s_j``. I
     sum_{y_i > y_j} c_ij phi(s_i - s_j) / sum_{y_i > y_j} c_ij
 
 with ``phi(z) = log(1 + exp(-z))`` (logistic) or ``max(0, 1 - z)`` (hinge), and cost ``c_ij = y_i - y_j``
-("difference"), 1 ("uniform") or ``cost[y_i, y_j]`` (a matrix, see `metarank.objectives.pair_costs`). For a
-binary target any cost gives the bipartite AUC. The mean over pairs then weighs a label by
-``1 / (pi (1 - pi))``.
+("difference") or 1 ("uniform"). For a binary target either gives the bipartite AUC. The mean over pairs
+then weighs a label by ``1 / (pi (1 - pi))``. Other costs ``s(y_i) - s(y_j)`` are difference costs of the
+grades s(y).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,11 +22,10 @@ from metarank import _core
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_range, check_vector
-from metarank.objectives.pair_costs import GradePairs, check_cost, grade_pairs
 
 Surrogate = Literal["logistic", "hinge"]
-# A word, or what NumPy makes a matrix of.
-Cost = Literal["difference", "uniform"] | Sequence[Sequence[float]] | NDArray[Any]
+Cost = Literal["difference", "uniform"]
+COSTS: tuple[str, ...] = get_args(Cost)
 SURROGATES: tuple[str, ...] = get_args(Surrogate)
 
 
@@ -40,7 +38,7 @@ class AucPairs:
         Finite; must differ between two rows of a group.
     grouping : Grouping
     surrogate : str
-    cost : str or array (G, G)
+    cost : str
     name : str
         How messages call the target.
     costs : float64 array (G,), optional
@@ -65,11 +63,11 @@ class AucPairs:
         costs: np.ndarray | None = None,
     ) -> None:
         check_choice("surrogate", surrogate, SURROGATES)
-        found = check_cost(cost)
+        check_choice("cost", cost, COSTS)
         self.target: NDArray[np.float64] = np.ascontiguousarray(target, np.float64)
         check_range(self.target, name)
         self.surrogate = surrogate
-        self.cost: str | NDArray[np.float64] = found
+        self.cost = cost
         self.costs: NDArray[np.float64] = np.zeros(0) if costs is None else np.ascontiguousarray(costs, float)
         self.order: np.ndarray = grouping.sorted_by(self.target)
         self.indptr: np.ndarray = grouping.indptr
@@ -81,9 +79,6 @@ class AucPairs:
             if len(ordered) and np.ptp(ordered) == 0:
                 shown = f", {ordered[0]:g} everywhere"
             raise ValueError(f"{name} is constant{shown}: no AUC exists")
-        self._by_grades: list[GradePairs] = []
-        if not isinstance(found, str):
-            self._by_grades = grade_pairs(self.target, grouping, found, name)
 
     def gradients(
         self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1
@@ -91,40 +86,28 @@ class AucPairs:
         """(loss, gradient, hessian) at finite float64 scores (n,); the loss is 0 where it is not wanted."""
         return self._ask(scores, self.surrogate, with_loss, n_jobs)
 
+    def lost(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
+        """1 - AUC: the cost-weighted share of pairs in the wrong order, a tie one half; exact."""
+        return self._ask(scores, "step", True, n_jobs)[0]
+
     def area(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
-        """The AUC itself: the cost-weighted share of pairs in the right order, a tie one half; exact."""
-        return 1.0 - self._ask(scores, "step", True, n_jobs)[0]
+        """The AUC itself."""
+        return 1.0 - self.lost(scores, n_jobs=n_jobs)
 
     def _ask(
         self, scores: np.ndarray, surrogate: str, with_loss: bool, n_jobs: int
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        options: dict[str, Any] = {"surrogate": surrogate, "with_loss": with_loss, "n_threads": n_jobs}
-        if not self._by_grades:
-            return _core.auc_gradients(
-                scores=scores,
-                target=self.target,
-                order=self.order,
-                indptr=self.indptr,
-                costs=self.costs,
-                difference=isinstance(self.cost, str) and self.cost == "difference",
-                **options,
-            )
-        loss, gradient, hessian = 0.0, np.zeros(len(scores)), np.zeros(len(scores))
-        for pairs in self._by_grades:
-            found = _core.auc_gradients(
-                scores=scores[pairs.rows],
-                target=pairs.target,
-                order=np.arange(len(pairs.rows)),
-                indptr=pairs.indptr,
-                costs=pairs.divisors,
-                difference=False,
-                **options,
-            )
-            loss += pairs.cost * found[0]
-            if surrogate != "step":
-                gradient[pairs.rows] += pairs.cost * found[1]
-                hessian[pairs.rows] += pairs.cost * found[2]
-        return loss, gradient, hessian
+        return _core.auc_gradients(
+            scores=scores,
+            target=self.target,
+            order=self.order,
+            indptr=self.indptr,
+            costs=self.costs,
+            difference=self.cost == "difference",
+            surrogate=surrogate,
+            with_loss=with_loss,
+            n_threads=n_jobs,
+        )
 
 
 def auc_gradients(
@@ -146,9 +129,8 @@ def auc_gradients(
     target : array-like (n,)
         Finite grades, any number of them; rows of equal grade make no pair.
     surrogate : "logistic" or "hinge"
-    cost : "difference", "uniform" or float array (G, G)
-        Weight of a pair: ``y_i - y_j``, 1, or ``cost[y_i, y_j]`` of integer grades 0 to G - 1, of which those
-        with y_i > y_j are read; finite and >= 0. A matrix takes as long as its pairs of grades one by one.
+    cost : "difference" or "uniform"
+        Weight of a pair: ``y_i - y_j``, or 1.
     group, qid : array-like or None
         Sizes of consecutive groups, or the group of each row in any order. Only rows of the same group then
         make pairs: a group's loss is the mean over its pairs, and all groups that have a pair count
@@ -175,8 +157,7 @@ def auc_gradients(
     Raises
     ------
     ValueError
-        Bad shapes, values that are not finite, an unknown word, a target that is constant (in each group);
-        for a matrix grades that it has not, or no pair that costs anything.
+        Bad shapes, values that are not finite, an unknown word, a target that is constant (in each group).
 
     Examples
     --------

@@ -52,8 +52,7 @@ many relevant rows it has. Of graded labels c is the sum of D(z) over that of D'
 which every pair counts equally.
 
 No sound form have: nDCG, which divides by the best DCG of the complete labels of each query; uniform
-costs, since grades z of different propensities are no grades; ranks among all rows (lexicographic); a
-maximum of grades.
+costs, since grades z of different propensities are no grades; a maximum of grades.
 """
 
 from __future__ import annotations
@@ -64,13 +63,9 @@ from typing import Any
 
 import numpy as np
 
-from metarank._util.algebra import gram, times
-from metarank._util.callers import outside
+from metarank._util.modules import outside
 from metarank.objectives.checks import Grouping
-from metarank.objectives.pair_terms import pair_terms
 
-# Sets of labels whose pairs are counted: 2^K of them.
-_MOST_LABELS = 8
 # Factors of AUC(z) - 1/2 beyond which its estimate is told to be noise, and beyond which it is refused.
 _LARGE_FACTOR, _MOST_FACTOR = 3.0, 10.0
 
@@ -108,15 +103,11 @@ def check_propensities(
             if key not in names:
                 raise ValueError(f"{name} must name objectives of {list(names)}, got {key!r}")
         parts = [propensities.get(label, 1.0) for label in names]
-        if all(np.ndim(part) == 0 for part in parts):
-            propensities = parts
-        elif all(np.shape(part) in ((), (n,)) for part in parts):
-            propensities = np.column_stack([np.broadcast_to(part, n) for part in parts])
-        else:
-            shapes = [np.shape(part) for part in parts]
-            raise ValueError(
-                f"{name} must be a number or an array ({n},) for each label, got shapes {shapes}"
-            )
+        wrong = next((part for part in parts if np.shape(part) not in ((), (n,))), None)
+        if wrong is not None:
+            raise ValueError(f"{name} must be a number or an array ({n},) for each label, got {wrong!r:.80}")
+        by_label = all(np.ndim(part) == 0 for part in parts)
+        propensities = parts if by_label else np.column_stack([np.broadcast_to(part, n) for part in parts])
     try:
         values = np.array(propensities, np.float64)
     except (ValueError, TypeError):
@@ -143,15 +134,14 @@ def check_linear(metric: str, cost: Any, combine: str = "sum") -> None:
             f"metric must be 'auc' with propensities, got {metric!r} (\"auto\" is 'ndcg' with queries): nDCG "
             "divides by the best DCG of the complete labels of each query, which observed ones do not tell"
         )
-    if not isinstance(cost, str) or cost != "difference":
-        shown = repr(cost) if isinstance(cost, str) else "a matrix"
+    if cost != "difference":
         raise ValueError(
-            f"cost must be 'difference' with propensities, got {shown}: only it is linear in the grades"
+            f"cost must be 'difference' with propensities, got {cost!r}: only it is linear in the grades"
         )
-    if combine not in ("sum", "product", "stochastic"):
+    if combine not in ("sum", "product"):
         raise ValueError(
-            f"combine must be 'sum', 'product' or 'stochastic' with propensities, got {combine!r}: grades "
-            "that are missing have no estimate in it"
+            f"combine must be 'sum' or 'product' with propensities, got {combine!r}: grades that are missing "
+            "have no estimate in it"
         )
 
 
@@ -176,10 +166,10 @@ def pair_costs(
     """
     weight = np.broadcast_to(1 / propensity, observed.shape)
     group, n_groups = grouping.group_of_row, len(grouping.ids)
-    found, complete = np.zeros((n_groups, observed.shape[1])), np.zeros((n_groups, observed.shape[1]))
+    costs, complete = np.zeros((n_groups, observed.shape[1])), np.zeros((n_groups, observed.shape[1]))
     for k, grades in enumerate(observed.T):
         z = grades * weight[:, k]
-        found[:, k] = np.bincount(group, pair_terms(z, z, "difference", group).cost, n_groups) / 2
+        costs[:, k] = np.bincount(group, grouping.distances(z), n_groups) / 2
         # Of a pair, the row that comes first by grade has the lesser one: it meets all weights behind it.
         order = grouping.sorted_by(grades)
         w = np.where(grades > 0, weight[:, k], 0.0)[order]
@@ -188,7 +178,7 @@ def pair_costs(
         lesser = np.bincount(of_group, grades[order] * w * (ends[of_group] - through), n_groups)
         total = np.bincount(group, z, n_groups)
         complete[:, k] = (grouping.sizes - 1) * total - 2 * lesser
-    return found, complete
+    return costs, complete
 
 
 def attenuation(
@@ -211,16 +201,16 @@ def attenuation(
     >>> attenuation(one, np.array([0.8]), check_groups(4), ["clicks"]).round(4)
     array([1.1429])
     """
-    whole = np.broadcast_to(propensity, observed.shape).min(axis=0, initial=1.0) == 1
-    found, complete = (part.sum(axis=0) for part in pair_costs(observed, propensity, grouping))
+    is_complete = np.broadcast_to(propensity, observed.shape).min(axis=0, initial=1.0) == 1
+    costs, complete = (part.sum(axis=0) for part in pair_costs(observed, propensity, grouping))
     if grouping.has_queries:
         kept, counted = kept_shares(observed, propensity, grouping)
         binary = np.array([len(np.unique(grades[grades > 0])) < 2 for grades in observed.T])
-        found = np.where(binary, counted.sum(axis=0), found)
+        costs = np.where(binary, counted.sum(axis=0), costs)
         complete = np.where(binary, kept.sum(axis=0), complete)
-    for k in np.flatnonzero(~whole & ~(complete > found / _MOST_FACTOR)).tolist():
+    for k in np.flatnonzero(~is_complete & ~(complete > costs / _MOST_FACTOR)).tolist():
         raise _too_small(names[k])
-    factors = np.where(whole, 1.0, found / np.where(whole, 1.0, complete))
+    factors = np.where(is_complete, 1.0, costs / np.where(is_complete, 1.0, complete))
     for k in np.flatnonzero(factors > _LARGE_FACTOR).tolist():
         warnings.warn(
             f"propensities of {names[k]!r} are small: what observed labels say of its AUC is multiplied by "
@@ -287,7 +277,7 @@ def kept_shares(
     for k, grades in enumerate(observed.T):
         seen = (grades > 0).astype(np.float64)
         z = seen * weight[:, k]
-        cost = pair_terms(z, z, "difference", group).cost
+        cost = grouping.distances(z)
         number, total, apart = (np.bincount(group, part, n_groups) for part in (seen, z, cost / 2))
         counted[:, k] = apart > 0
         # A row whose label had not been seen would differ from the others by their z.
@@ -297,70 +287,3 @@ def kept_shares(
         ratio = np.divide(total, apart, out=np.zeros(n_groups), where=apart > 0)
         kept[:, k] = (grouping.sizes - number) * ratio - np.bincount(group, lost, n_groups)
     return kept, counted
-
-
-class CompletePairs:
-    """How many pairs of rows have which two sets of complete labels, estimated without bias; binary labels.
-
-    A row's complete labels are the set A with the weight ``prod_{k in A} z_k prod_{k not in A} (1 -
-    z_k)``, an unbiased estimate if labels go missing independently; two rows have A and B with the
-    product of theirs.
-
-    Parameters
-    ----------
-    observed : float64 array (n, K)
-        Of each label 0 and one other grade.
-    propensity : float64 array (K,) or (n, K)
-    grouping : Grouping
-        Only rows of a group make pairs.
-    names : sequence of str
-
-    Attributes
-    ----------
-    sets : float64 array (2^K, K)
-        Of 0 and 1.
-    count : float64 array (2^K, 2^K)
-        Ordered pairs of different rows; may be negative.
-    """
-
-    def __init__(
-        self, observed: np.ndarray, propensity: np.ndarray, grouping: Grouping, names: Sequence[str]
-    ) -> None:
-        n_labels = observed.shape[1]
-        if n_labels > _MOST_LABELS:
-            raise ValueError(f"propensities are for at most {_MOST_LABELS} labels here, got {n_labels}")
-        for name, grades in zip(names, observed.T):
-            distinct = np.unique(grades[grades > 0])
-            if len(distinct) > 1:
-                raise ValueError(
-                    f"labels must be binary with propensities, got grades {distinct[0]:g} and "
-                    f"{distinct[1]:g} of {name!r}: conflicts of grades that are missing have no estimate"
-                )
-        self.sets: np.ndarray = (np.arange(2**n_labels)[:, None] >> np.arange(n_labels) & 1).astype(float)
-        z = completed((observed > 0).astype(float), propensity)
-        share = np.ones((len(z), len(self.sets)))
-        for k in range(n_labels):
-            share *= np.where(self.sets[:, k] == 1, z[:, [k]], 1 - z[:, [k]])
-        group = grouping.group_of_row
-        of_group = np.column_stack([np.bincount(group, column, len(grouping.ids)) for column in share.T])
-        self.count: np.ndarray = gram(of_group, n_jobs=1) - gram(share, n_jobs=1)
-
-    def conflicts(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Pairs that two labels order oppositely, pairs that both order, (K, K) each, and all pairs."""
-        n_labels = self.sets.shape[1]
-        opposite, ordered = np.zeros((2, n_labels, n_labels))
-        sign = self.sets[:, None] - self.sets[None]
-        for j in range(n_labels):
-            for k in range(n_labels):
-                both = sign[..., j] * sign[..., k]
-                # Each pair is there twice.
-                opposite[j, k] = max(0.0, (self.count * (both < 0)).sum() / 2)
-                ordered[j, k] = max(opposite[j, k], (self.count * (both != 0)).sum() / 2)
-        return opposite, ordered, float(self.count.sum() / 2)
-
-    def kept_spread(self, steps: np.ndarray) -> float:
-        """Sum over pairs of ``|ybar - ybar'|`` over that of ``sum_k steps_k |y_k - y_k'|``, within [0, 1]."""
-        total = np.round(times(self.sets, steps), 12)
-        apart = (self.count[..., None] * np.abs(self.sets[:, None] - self.sets[None]) * steps).sum()
-        kept = (self.count * np.abs(total[:, None] - total[None])).sum()
-        return float(np.clip(kept / apart, 0.0, 1.0))

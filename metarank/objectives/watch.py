@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -104,13 +103,9 @@ class Watch:
         self.patience = patience
         self.history: list[np.ndarray] = []
         self.best: int = 0  # round, from 0
-        # Scores that are added to those of a round, and the factor of the latter.
-        self.beside: tuple[np.ndarray, float] | None = None
 
     def record(self, scores: np.ndarray) -> bool:
         """Measure the scores after a round; whether to stop."""
-        if self.beside is not None:
-            scores = self.beside[0] + self.beside[1] * scores
         self.history.append(self.metrics.measure(scores))
         now = len(self.history) - 1
         if not self.patience or self._value(now) > self._value(self.best):
@@ -122,14 +117,6 @@ class Watch:
         number, total = self.part
         which = f"model {number + 1} of {total}, " if total > 1 else ""
         report(f"{which}{stage}", min(1.0, (number + done) / total))
-
-    def anew(self) -> Watch:
-        """For another model that is trained before this one: it sees the same rows."""
-        if not self.patience:
-            return Unwatched()
-        out = copy.copy(self)
-        out.history, out.best = [], 0
-        return out
 
     @property
     def attained(self) -> np.ndarray:
@@ -151,19 +138,3 @@ class Watch:
         if isinstance(self.stop_on, str):
             return float(values.min() if self.stop_on == "min" else values.mean())
         return float(values[self.stop_on])
-
-
-class Unwatched(Watch):
-    """Measures nothing and stops nowhere: the last round is the best."""
-
-    def __init__(self) -> None:
-        self.patience = 0
-        self.best: int = -1
-        self.history: list[np.ndarray] = []
-
-    def record(self, scores: np.ndarray) -> bool:
-        self.best += 1
-        return False
-
-    def report(self, stage: str, done: float) -> None:
-        report(stage, done)

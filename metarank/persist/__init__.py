@@ -12,11 +12,16 @@ register alone, sizes are compared with those of the files before anything is al
 class says dtype, shape, range and fit of what it takes (`metarank.persist.spec`).
 """
 
-from metarank.persist.classes import ModelError, register
-from metarank.persist.limits import Limits
-from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, read_manifest
-from metarank.persist.reading import load
-from metarank.persist.writing import check_target, save
+from metarank.persist.folder import (
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    check_target,
+    load,
+    read_manifest,
+    save,
+)
+from metarank.persist.trust import Limits, ModelError, register
 
 __all__ = [
     "FORMAT",

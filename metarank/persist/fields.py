@@ -13,40 +13,29 @@ import scipy.sparse as sp
 
 from metarank._util.parameters import seed_of
 from metarank._util.threads import MOST_THREADS
-from metarank.persist.classes import class_of
-from metarank.persist.limits import MOST, allowance
+from metarank.persist.trust import MOST, allowance, class_of
 
 # A dimension: a number, the name of a size, None for any size, or a function of `Known` that computes it.
 Dim: TypeAlias = "int | str | Callable[[Any], int] | None"
 # "finite" allows neither infinities nor NaN, "extended" allows infinities, "any" allows both.
 Floats: TypeAlias = Literal["finite", "extended", "any"]
-_REQUIRED: Any = object()
 
 
 class Known:
     """The state of reading one object: the values read so far, by attribute, and the sizes, by name.
 
-    Parameters
-    ----------
-    name : str
-        Name of the object in error messages.
-    sizes : dict
-    cls : type, optional
-        Class of the object.
-    made : object, optional
-        The object itself, where it already exists.
-    outer : Known, optional
-        State of the enclosing object; it supplies the values that are not found here.
+    `name` is what messages call the object. `made` is the object itself, where it already exists. `outer`
+    supplies the values that are not found here: the state of the enclosing object.
     """
 
     def __init__(
         self, name: str, sizes: dict[str, int], cls: Any = None, made: Any = None, outer: Known | None = None
     ) -> None:
-        self.name: str = name
+        self.name = name
         self.sizes: dict[str, int] = sizes
-        self.cls: Any = cls
-        self.made: Any = made
-        self.outer: Known | None = outer
+        self.cls = cls
+        self.made = made
+        self.outer = outer
         self.values: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -70,28 +59,26 @@ class Known:
         except KeyError:  # it depends on a size that is not known yet
             return None
 
-    def fits(self, found: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
+    def fits(self, shape: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
         """Whether a shape matches the dimensions. Records named sizes that were not known before."""
-        if len(found) != len(dims):
+        if len(shape) != len(dims) or any(self.size(dim) not in (None, n) for n, dim in zip(shape, dims)):
             return False
-        for n, dim in zip(found, dims):
-            if self.size(dim) not in (None, n):
-                return False
-            if isinstance(dim, str):
-                self.sizes[dim] = n
-        return True
+        names = [(dim, n) for n, dim in zip(shape, dims) if isinstance(dim, str)]
+        self.sizes |= names
+        return all(self.sizes[name] == n for name, n in names)
 
-    def join(self, found: Mapping[str, int], links: Links, key: str) -> None:
+    def join(self, sizes: Mapping[str, int], links: Links, key: str) -> None:
         """Record the sizes of a nested object; ValueError if they contradict those known here."""
         for theirs, ours in _pairs(links):
-            n = found.get(theirs)
+            n = sizes.get(theirs)
             if n is not None and self.sizes.setdefault(ours, n) != n:
                 what = {"d": "features", "L": "labels"}.get(ours, ours)
                 raise ValueError(f"{key} of {self.name} must be of {self.sizes[ours]} {what}, got {n}")
 
-    def fail(self, key: str, rule: str, value: Any) -> ValueError:
-        """The error for a value that breaks its rule."""
-        return ValueError(f"{key} of {self.name} must {rule}, got {shown(value)}")
+    def fail(self, key: str, rule: str, value: Any = None) -> ValueError:
+        """The error for a value that breaks its rule; None is not shown."""
+        got = "" if value is None else f", got {shown(value)}"
+        return ValueError(f"{key} of {self.name} must {rule}{got}")
 
 
 # Names of the sizes that a nested object shares with the enclosing one; a mapping where the names differ.
@@ -113,11 +100,7 @@ class Field:
     key : str, optional
         Its key in the saved form. The default is `name` without the trailing underscore.
     optional : bool
-        Whether the value may be None or missing.
-    older : optional
-        The default for older files, which lack the value; or a function that makes it.
-    omits_none : bool
-        Whether None is left out of the saved form, as for a value that older versions do not know.
+        Whether the value may be None, which is not written.
     when : function, optional
         Tells from the object, or from `Known`, whether it has this value at all.
     of, into : functions, optional
@@ -128,8 +111,6 @@ class Field:
     _: KW_ONLY
     key: str | None = None
     optional: bool = False
-    older: Any = _REQUIRED
-    omits_none: bool = False
     when: Callable[[Any], bool] | None = None
     of: Callable[[Any], Any] | None = None
     into: Callable[[Any], Any] | None = None
@@ -145,7 +126,7 @@ class Field:
         """Write the value of an object into its saved form."""
         if self.when is None or self.when(obj):
             value = self.value_of(obj)
-            if value is not None or not self.omits_none:
+            if value is not None or not self.optional:
                 state[self.saved_key] = None if value is None else self.written(value)
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
@@ -153,9 +134,7 @@ class Field:
         if self.when is not None and not self.when(known):
             return
         key = self.saved_key
-        if key not in state and self.older is not _REQUIRED:
-            value = self.older() if callable(self.older) else self.older
-        elif self.optional and state.get(key) is None:
+        if self.optional and state.get(key) is None:
             value = None
         elif key not in state:
             raise ValueError(f"{known.name} must have a value {key!r}")
@@ -163,17 +142,10 @@ class Field:
             value = self.checked(state[key], known)
         known.values[self.name] = value
 
-    def measure(self, obj: Any, known: Known) -> None:
-        """Record the sizes that the value of an object has."""
-        if self.when is None or self.when(obj):
-            value = self.value_of(obj)
-            if value is not None:
-                self.tell(value, known)
-
     def checked(self, value: Any, known: Known) -> Any:
         """The attribute for a saved value, which is checked first."""
-        found = self.read(value, known)
-        return found if self.into is None else self.into(found)
+        read = self.read(value, known)
+        return read if self.into is None else self.into(read)
 
     def written(self, value: Any) -> Any:
         return value
@@ -181,10 +153,7 @@ class Field:
     def read(self, value: Any, known: Known) -> Any:
         raise NotImplementedError
 
-    def tell(self, value: Any, known: Known) -> None:
-        pass
-
-    def fail(self, known: Known, rule: str, value: Any) -> ValueError:
+    def fail(self, known: Known, rule: str, value: Any = None) -> ValueError:
         return known.fail(self.saved_key, rule, value)
 
 
@@ -207,10 +176,6 @@ class Integer(Field):
             raise self.fail(known, f"be {known[self.size]}", value)
         return value
 
-    def tell(self, value: Any, known: Known) -> None:
-        if self.size is not None:
-            known.sizes.setdefault(self.size, int(value))
-
 
 @dataclass(frozen=True)
 class Declared(Integer):
@@ -220,9 +185,9 @@ class Declared(Integer):
         allowed = allowance()
         if type(value) is int and value > allowed.each:
             raise self.fail(known, f"be an integer in [0, {allowed.each}]", value)
-        found = super().read(value, known)
-        allowed.take(found)
-        return found
+        size = super().read(value, known)
+        allowed.take(size)
+        return size
 
 
 @dataclass(frozen=True)
@@ -277,16 +242,11 @@ class Strings(Field):
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
             raise self.fail(known, "be a list of texts", value)
         if not known.fits((len(value),), (self.n,)):
-            raise ValueError(
-                f"{self.saved_key} of {known.name} must be {known.size(self.n)} texts, got {len(value)}"
-            )
+            raise self.fail(known, f"be {known.size(self.n)} texts", len(value))
         return list(value)
 
     def written(self, value: Any) -> list[str]:
         return list(value)
-
-    def tell(self, value: Any, known: Known) -> None:
-        known.fits((len(value),), (self.n,))
 
 
 @dataclass(frozen=True)
@@ -315,11 +275,6 @@ class Params(Field):
         Parameters that are tuples; files hold them as lists.
     seeded : int, optional
         The largest seed. `random_state` is saved as `random_state_`, the seed of the fit.
-    omits : tuple of str
-        Parameters that are not saved where they are None or 0: models without them are as older versions
-        save them.
-    older : tuple of (str, value)
-        What parameters that older versions did not know were for them.
     check : function of the estimator, optional
         Raises ValueError if a parameter is out of range.
     """
@@ -328,19 +283,13 @@ class Params(Field):
     without: tuple[str, ...] = ()
     tuples: tuple[str, ...] = ()
     seeded: int | None = None
-    omits: tuple[str, ...] = ()
-    older: tuple[tuple[str, Any], ...] = ()
     check: Callable[[Any], None] | None = None
 
     def value_of(self, obj: Any) -> dict[str, Any]:
         params = obj.get_params(deep=False) if self.of is None else self.of(obj)
         if self.seeded is not None:
             params = {**params, "random_state": obj.random_state_}
-        return {
-            k: v
-            for k, v in params.items()
-            if k not in self.without and not (k in self.omits and v in (None, 0))
-        }
+        return {key: value for key, value in params.items() if key not in self.without}
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
         super().take(state, known)
@@ -365,9 +314,7 @@ class Params(Field):
                 raise known.fail(key, "be plain values", param)
             if key == "n_jobs" and param is not None and not (type(param) is int and param <= MOST_THREADS):
                 raise known.fail(key, f"be at most {MOST_THREADS}", param)
-        older = {k: v for k, v in self.older if k in names}
-        read = {k: tuple(v) if k in self.tuples and isinstance(v, list) else v for k, v in value.items()}
-        return older | read
+        return {k: tuple(v) if k in self.tuples and isinstance(v, list) else v for k, v in value.items()}
 
 
 # --- arrays ---------------------------------------------------------------------
@@ -377,7 +324,8 @@ class Params(Field):
 class Array(Field):
     """A C-contiguous array of one of the dtypes and the given dimensions, with values in [least, most].
 
-    All values are greater than `above` and less than `below`, where these are given.
+    All values are greater than `above` and less than `below`, where these are given. If `ascending`, they are
+    distinct and in order.
     """
 
     dtype: Any = None
@@ -387,6 +335,7 @@ class Array(Field):
     above: float | None = None
     below: Any = None
     floats: Floats = "finite"
+    ascending: bool = False
 
     def read(self, value: Any, known: Known) -> np.ndarray:
         dtypes = [np.dtype(d) for d in (self.dtype if isinstance(self.dtype, tuple) else (self.dtype,))]
@@ -400,45 +349,28 @@ class Array(Field):
             self.check_values(value, known)
         return value
 
-    def tell(self, value: Any, known: Known) -> None:
-        known.fits(value.shape, self.dims)
-
     def check_values(self, value: np.ndarray, known: Known) -> None:
         # The extremes need one pass each and no temporary array.
         low, high = value.min(), value.max()
-        name = f"{self.saved_key} of {known.name}"
-        if value.dtype.kind == "f":
-            if self.floats == "finite" and not (np.isfinite(low) and np.isfinite(high)):
-                raise ValueError(f"{name} must be finite numbers")
-            if self.floats == "extended" and np.isnan(low):
-                raise ValueError(f"{name} must not be NaN")
-        if self.above is not None and not low > self.above:
-            rule = "positive" if self.above == 0 else f"greater than {self.above}"
-            raise ValueError(f"{name} must be {rule}, got {low}")
-        if self.below is not None and not high < self.below:
-            raise ValueError(f"{name} must be less than {self.below}, got {high}")
-        if (low < self.least) or (high > self.most):
-            rule = f"lie in [{self.least}, {self.most}]" if math.isfinite(self.most) else "not be negative"
-            raise ValueError(f"{name} must {rule}, got {low if low < self.least else high}")
+        if self.floats == "finite" and not (np.isfinite(low) and np.isfinite(high)):
+            raise self.fail(known, "be finite numbers")
+        if self.floats == "extended" and np.isnan(low):
+            raise self.fail(known, "not be NaN")
+        below = known.size(self.below)
+        too_low = low < self.least or (self.above is not None and not low > self.above)
+        if too_low or high > self.most or (below is not None and not high < below):
+            first = f"[{self.least}" if self.above is None else f"({self.above}"
+            last = f"{self.most}]" if below is None else f"{below})"
+            raise self.fail(known, f"lie in {first}, {last}", (low if too_low else high).item())
+        if self.ascending and np.any(value[1:] <= value[:-1]):
+            raise self.fail(known, "ascend")
 
 
 @dataclass(frozen=True)
 class Ids(Array):
-    """Integers in [first, below). If `ascending`, they are distinct and in order."""
+    """Integers in [least, below)."""
 
-    below: Dim = None
-    first: int = 0
-    ascending: bool = False
-
-    def check_values(self, value: np.ndarray, known: Known) -> None:
-        below = known.size(self.below)
-        for bad in (value.min(), value.max()):
-            if bad < self.first or (below is not None and bad >= below):
-                raise ValueError(
-                    f"{self.saved_key} of {known.name} must lie in [{self.first}, {below}), got {bad}"
-                )
-        if self.ascending and np.any(value[1:] <= value[:-1]):
-            raise ValueError(f"{self.saved_key} of {known.name} must ascend")
+    least: float = 0
 
 
 @dataclass(frozen=True)
@@ -456,9 +388,6 @@ class Indptr(Field):
         check_indptr(value, known.size(self.end), f"{self.saved_key} of {known.name}")
         return value
 
-    def tell(self, value: Any, known: Known) -> None:
-        known.fits((len(value) - 1,), (self.n,))
-
 
 @dataclass(frozen=True)
 class Csr(Field):
@@ -472,15 +401,12 @@ class Csr(Field):
         if not known.fits(value.shape, self.dims):
             raise self.fail(known, f"have shape {_written(self.dims, known)}", value)
         if value.nnz and not (np.isfinite(value.data.min()) and np.isfinite(value.data.max())):
-            raise ValueError(f"{self.saved_key} of {known.name} must be finite numbers")
+            raise self.fail(known, "be finite numbers")
         allowed = allowance()
         if value.shape[1] > allowed.each:
             raise self.fail(known, f"have at most {allowed.each} columns", value)
         allowed.take(value.shape[1])
         return value
-
-    def tell(self, value: Any, known: Known) -> None:
-        known.fits(value.shape, self.dims)
 
 
 @dataclass(frozen=True)
@@ -496,70 +422,46 @@ class Rows(Csr):
 # --- containers of fields ------------------------------------------------------------
 
 
-class Nested(Field):
-    """Several fields of one object, saved in a nested mapping."""
+class Group(Field):
+    """Several fields, of which `build` makes one attribute.
 
+    They are saved beside the others. Those of a dict (`build=dict`) are saved in a mapping of their own, as
+    are those of the object itself (`build=None`), which become attributes each.
+    """
+
+    build: Callable[..., Any] | None
     fields: tuple[Field, ...]
 
-    def __init__(self, name: str, *fields: Field, **options: Any) -> None:
+    def __init__(self, name: str, build: Callable[..., Any] | None, *fields: Field, **options: Any) -> None:
         super().__init__(name, **options)
+        object.__setattr__(self, "build", build)
         object.__setattr__(self, "fields", fields)
 
-    def put(self, obj: Any, state: dict[str, Any]) -> None:
-        state[self.saved_key] = self.state_of(obj)
-
-    def take(self, state: Mapping[str, Any], known: Known) -> None:
-        known.values |= self.values_in(state.get(self.saved_key), known.within(self.saved_key))
-
-    def measure(self, obj: Any, known: Known) -> None:
-        for field in self.fields:
-            field.measure(obj, known)
-
-    def state_of(self, obj: Any) -> dict[str, Any]:
-        state: dict[str, Any] = {}
-        for field in self.fields:
-            field.put(obj, state)
-        return state
-
-    def values_in(self, state: Any, within: Known) -> dict[str, Any]:
-        for field in self.fields:
-            field.take(_mapping(state, within), within)
-        return within.values
-
-
-class Entries(Nested):
-    """An attribute that is a dict, with one field for each entry."""
-
-    put, take, measure = Field.put, Field.take, Field.measure
-
-    def written(self, value: Any) -> dict[str, Any]:
-        return self.state_of(SimpleNamespace(**value))
-
-    def read(self, value: Any, known: Known) -> dict[str, Any]:
-        return self.values_in(value, known.within(self.saved_key))
-
-    def tell(self, value: Any, known: Known) -> None:
-        super().measure(SimpleNamespace(**value), known)
-
-
-class Group(Nested):
-    """Fields, saved beside the others, of which `build` makes one attribute."""
-
-    build: Callable[..., Any]
-
-    def __init__(self, name: str, build: Callable[..., Any], *fields: Field, **options: Any) -> None:
-        super().__init__(name, *fields, **options)
-        object.__setattr__(self, "build", build)
+    @property
+    def is_nested(self) -> bool:
+        return self.build is None or self.build is dict
 
     def put(self, obj: Any, state: dict[str, Any]) -> None:
-        state.update(self.state_of(self.value_of(obj)))
+        if self.when is None or self.when(obj):
+            inside = state.setdefault(self.saved_key, {}) if self.is_nested else state
+            for field in self.fields:
+                field.put(self._owner(obj), inside)
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
+        if self.when is not None and not self.when(known):
+            return
         within = Known(known.name, known.sizes, known.cls, outer=known)
-        known.values[self.name] = self.build(**self.values_in(state, within))
+        if self.is_nested:
+            within = known.within(self.saved_key)
+            state = _mapping(state.get(self.saved_key), within)
+        for field in self.fields:
+            field.take(state, within)
+        known.values |= within.values if self.build is None else {self.name: self.build(**within.values)}
 
-    def measure(self, obj: Any, known: Known) -> None:
-        super().measure(self.value_of(obj), known)
+    def _owner(self, obj: Any) -> Any:
+        """The object whose attributes the fields are."""
+        value = obj if self.build is None else self.value_of(obj)
+        return SimpleNamespace(**value) if self.build is dict else value
 
 
 @dataclass(frozen=True)
@@ -591,11 +493,6 @@ class List(Field):
             raise self.fail(known, "be a list" if n is None else f"be a list of {n}", value)
         item = replace(self.item, key=self.saved_key)
         return [item.checked(v, known) for v in value]
-
-    def tell(self, value: Any, known: Known) -> None:
-        known.fits((len(value),), (self.n,))
-        for v in value:
-            self.item.tell(v, known)
 
 
 @dataclass(frozen=True)
@@ -658,9 +555,6 @@ class Object(Field):
         found = cls.restored(value, sizes)
         known.join(sizes, self.links, self.saved_key)
         return found
-
-    def tell(self, value: Any, known: Known) -> None:
-        known.join(value.named_sizes(), self.links, self.saved_key)
 
 
 # --- rules ------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from metarank._util.short_help import ShortHelp
-from metarank.persist.classes import class_in_family, register_in_family
 from metarank.persist.fields import Field, Known
+from metarank.persist.trust import class_in_family, register_in_family
 
 S = TypeVar("S", bound="Saved")
 T = TypeVar("T")
@@ -65,13 +65,6 @@ class Spec:
             field.put(obj, state)
         return state
 
-    def sizes_of(self, obj: Any) -> dict[str, int]:
-        """The named sizes of an object."""
-        known = Known(type(obj).__name__, {}, made=obj)
-        for field in self.fields:
-            field.measure(obj, known)
-        return known.sizes
-
     def restored(self, cls: type[T], state: Any, sizes: dict[str, int]) -> T:
         """The inverse of `state_of`. `sizes` holds the sizes known so far; new ones are added to it.
 
@@ -95,6 +88,7 @@ class Spec:
         for name, value in values.items():
             setattr(made, name, value)
         if isinstance(made, Saved):
+            vars(made)["_named_sizes"] = sizes
             made._restored()
         out: T = made
         return out
@@ -157,8 +151,9 @@ class Saved(metaclass=ShortHelp):
         return cls.saved.restored(cls, state, sizes)
 
     def named_sizes(self) -> dict[str, int]:
-        """The object's sizes, by their names in the spec."""
-        return {} if self.saved is None else self.saved.sizes_of(self)
+        """The sizes that an object had when it was loaded, by their names in the spec."""
+        sizes: dict[str, int] = vars(self).get("_named_sizes", {})
+        return sizes
 
     def _restored(self) -> None:
         """Compute what follows from the restored values."""

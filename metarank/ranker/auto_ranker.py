@@ -16,7 +16,7 @@ from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
-from metarank.ranker.linear_ranker import LogisticRanker
+from metarank.ranker.linear_ranker import LinearRanker
 from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
 
@@ -116,20 +116,17 @@ class AutoRanker(Ranker):
         self.fit_out_of_fold(data, n_jobs)
 
     def _candidates(self, data: RankingData) -> list[Ranker]:
-        candidates = self.candidates
-        if candidates is None:
-            candidates = [
+        if self.candidates is None:
+            if np.count_nonzero(data.informative) < _LISTS_FOR_TREES or len(np.unique(data.fold)) == 1:
+                return [LinearRanker(loss="logistic")]
+            return [
                 EnsembleRanker(label_columns=self.label_columns),
                 BoostedRanker(objective="lambdarank"),
             ]
-        names = [c.name for c in candidates]
+        names = [c.name for c in self.candidates]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"candidates must be rankers of different names, got {names}")
-        if np.count_nonzero(data.informative) >= _LISTS_FOR_TREES and len(np.unique(data.fold)) > 1:
-            return list(candidates)
-        return [c for c in candidates if not isinstance(c, (BoostedRanker, EnsembleRanker))] or [
-            LogisticRanker()
-        ]
+        return list(self.candidates)
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         return self.ranker_._score(table, n_jobs)

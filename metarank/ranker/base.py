@@ -1,8 +1,9 @@
-"""`Ranker`: the protocol of every learner that orders the pairs of a list."""
+"""`Ranker`: the protocol of every learner that orders the pairs of a list; scores of held-out lists."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank._util.progress import as_part
-from metarank._util.threads import resolve_n_jobs
+from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank._util.typed_base import BaseEstimator
-from metarank.persist.fields import Field, Nested, Params, Strings
+from metarank.persist.fields import Field, Group, Params, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
+from metarank.ranker.lists import RankingData
+from metarank.scorers.crossfit import over_folds
 from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
 
@@ -26,7 +28,7 @@ class Ranker(Saved, BaseEstimator):
 
     The pairs of one row of the table's candidates form a list. A subclass stores its
     parameters in ``__init__`` (keyword only), implements the methods that start with
-    an underscore, and says by `saved_with` what it learns; this class validates at the door.
+    an underscore, and says by `saved_with` what it learns; this class checks what they are given.
     """
 
     tag: ClassVar[str] = "kind"
@@ -50,7 +52,7 @@ class Ranker(Saved, BaseEstimator):
         Parameters
         ----------
         table : FeatureTable
-            m pairs in n lists, all values finite.
+            m pairs in n lists; float32 and finite, as `assemble` makes it.
         gains : array (m,)
             Relevance of each pair, finite and >= 0; relevant means > 0.
         sample_weight : array (n,), optional
@@ -133,7 +135,7 @@ class Ranker(Saved, BaseEstimator):
             new = [name for name in table.names if name not in self.names_]
             what = f"without {missing} and with {new}" if missing or new else "in another order"
             raise ValueError(f"table.names must be those seen in fit, got the columns {what}")
-        return as_float32(table)
+        return table
 
     @abstractmethod
     def _fit(self, data: RankingData, n_jobs: int) -> None: ...
@@ -147,4 +149,43 @@ class Ranker(Saved, BaseEstimator):
 
 def saved_with(*fitted: Field, params: Params | None = None) -> Spec:
     """The spec of a ranker that learns these: their sizes may name the number of columns, "columns"."""
-    return Spec(params or Params(), Strings("names_", "columns"), Nested("fitted", *fitted))
+    return Spec(params or Params(), Strings("names_", "columns"), Group("fitted", None, *fitted))
+
+
+def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:
+    """Scores of all training pairs, each from a ranker that learned nothing of the pair's list; see `trials`.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
+    data : RankingData
+        With at least two folds. Where there is nothing to learn from, a part scores 0.
+
+    Returns
+    -------
+    float64 array (m,)
+    """
+    with single_threaded_blas():
+        tuned = ranker.tuned(data, n_jobs)
+        return trial_scores(lambda seen, threads: clone(tuned).fit_lists(seen, threads), tuned, data, n_jobs)
+
+
+def trial_scores(
+    fit: Callable[[RankingData, int], Ranker], ranker: Ranker, data: RankingData, n_jobs: int
+) -> np.ndarray:
+    """Scores (m,) of the lists of each trial by `fit(lists it learns from, threads)`; 0 where `ranker` cannot
+    learn from them."""
+    trials = data.trials()
+
+    def one_part(number: int, threads: int) -> np.ndarray:
+        seen, held_out = data.learned_in(trials[number]), data.lists(trials[number].held_out)
+        if not ranker.can_learn(seen):
+            return np.zeros(len(held_out.gains))
+        return fit(seen, threads).score(held_out.table, n_jobs=threads)
+
+    scores = np.zeros(data.table.candidates.n_pairs)
+    with single_threaded_blas():
+        for trial, held_out in zip(trials, over_folds(one_part, np.arange(len(trials)), n_jobs)):
+            scores[data.pairs_of(trial.held_out)] = held_out
+    return scores

@@ -1,38 +1,48 @@
-"""`BoostedRanker`: LightGBM's ranking objectives, and its pointwise logistic one."""
+"""`BoostedRanker`: trees by LightGBM, on ranking objectives or on the pointwise logistic one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import lightgbm as lgb
 import numpy as np
+from sklearn.base import clone
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
-from metarank.persist.fields import Object, Text
+from metarank._util.progress import as_part, report, side_by_side
+from metarank.persist.fields import Object
 from metarank.persist.spec import Spec
-from metarank.ranker.base import Ranker, saved_with
-from metarank.ranker.boosting import (
-    lightgbm_params,
-    pointwise_objective,
-    sampled_pairs,
-    trained,
-)
+from metarank.ranker.base import Ranker, cross_fit_scores, saved_with
+from metarank.ranker.boosting import grown, lightgbm_params, pairs_within, pointwise_objective, sampled_pairs
 from metarank.ranker.lists import RankingData, hash_numbers
-from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
 
 # LightGBM refuses longer lists.
-MAX_LIST = 10_000
-NOTHING_TO_ORDER = (
-    "gains must differ within at least one list of positive weight, got no such list: all candidates of each "
-    "row are relevant, or none is"
-)
+_MAX_LIST = 10_000
+_NAMES = {"lambdarank": "lambdarank", "rank_xendcg": "xendcg", "binary": "binary"}
+# Settings of LightGBM, and the parameters that the ranker has under the same name.
+_TREES = {"min_data_in_leaf": 20, "lambda_l2": 5.0, "max_bin": 63}
+_OF_TREES = ("num_leaves", "learning_rate", "feature_fraction", "bagging_fraction")
+# Keep the draws of pairs apart from those of folds and rows.
+_DRAWN_SHIFT, _OTHERS_SHIFT = 7_000_003, 9_000_011
+# The model that finds what is hard: its rounds, and the irrelevant pairs that it learns from.
+_FIRST_ROUNDS, _FIRST_PAIRS = 30, 50_000
+# The share of the other irrelevant pairs, drawn by hash and weighted to stand for all.
+_OTHERS = 0.03
 
 
 @with_parameters
 class BoostedRanker(Ranker):
-    """Gradient boosted trees by LightGBM, scored in the compiled core.
+    """Gradient boosted trees by LightGBM, scored in the compiled core; one model, or the mean of several.
+
+    Several models differ in what they saw: each learns from the lists outside one fold, so that out-of-fold
+    scores cost no further fit, and from its own draw of irrelevant pairs. Where candidates are many, nearly
+    all are irrelevant, and most of these are easily told apart: to learn from a part costs a fraction of
+    learning from all, and orders no worse.
 
     Parameters
     ----------
@@ -41,16 +51,21 @@ class BoostedRanker(Ranker):
         distinct gains as label, the gains themselves as ``label_gain``; lists whose gains are all
         equal are left out, and of a list longer than 10,000 pairs the relevant ones and a sample
         of the others by hash are learned from. "binary" is pointwise: the log-odds of relevance
-        with 0/1 gains, of ``gain / greatest gain`` (so that the order is by expected gain) with graded ones.
-    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, max_bin : numbers
+        with 0/1 gains, of ``gain / greatest gain`` (so that the order is by expected gain) with graded ones;
+        it is comparable between lists.
+    n_models : int
+        Models that are averaged, or one for each fold of the lists where folds are fewer.
+    n_rounds, num_leaves, learning_rate : numbers
     feature_fraction, bagging_fraction : float
         As in LightGBM.
-    early_stopping : int
-        Where positive, a tenth of the lists (by hash) is held out and boosting stops after
-        so many rounds without a gain in nDCG (log loss for "binary").
     max_irrelevant : int
-        "binary" learns from all relevant pairs and at most so many others, drawn by hash and weighted
-        so that they stand for all.
+        "binary" learns from all relevant pairs and at most so many others, drawn by hash of (seed, model,
+        pair) and weighted so that they stand for all.
+    share_irrelevant : float in [0, 1]
+        This share of them instead, where it is more.
+    hardest : int, optional
+        The other objectives learn from all pairs, or from the relevant ones, so many irrelevant ones of each
+        list, those that a quick pointwise model ranks highest, and 3 % of the others.
 
     Examples
     --------
@@ -65,152 +80,176 @@ class BoostedRanker(Ranker):
     """
 
     objective: Literal["lambdarank", "rank_xendcg", "binary"] = "lambdarank"
+    n_models: int = 1
     n_rounds: int = 150
     num_leaves: int = 7
     learning_rate: float = 0.05
-    min_data_in_leaf: int = 20
-    lambda_l2: float = 5.0
     feature_fraction: float = 0.5
     bagging_fraction: float = 1.0
-    max_bin: int = 63
-    early_stopping: int = 0
     max_irrelevant: int = 200_000
-
-    _names: ClassVar[dict[str, str]] = {
-        "lambdarank": "lambdarank",
-        "rank_xendcg": "xendcg",
-        "binary": "binary",
-    }
+    share_irrelevant: float = 0.0
+    hardest: int | None = None
 
     saved: ClassVar[Spec] = saved_with(
-        Text("model_text_"),
-        Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "one"}, inline=True),
+        Object("trees_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True)
     )
 
     @property
     def name(self) -> str:
-        return self._names[self.objective]
+        if self.n_models > 1:
+            return "pointwise" if self.objective == "binary" else "listwise"
+        return _NAMES[self.objective]
 
-    def _fit(self, data: RankingData, n_jobs: int) -> None:
-        self._check_params()
-        if self.objective == "binary":
-            data = data.lists(data.weight > 0)
-            target, label_gain = data.shares, None
-        else:
-            data = shorten_lists(data.lists(data.informative), MAX_LIST)
-            label_gain = gains_of_labels(data.gains)
-            target = np.searchsorted(label_gain, data.gains)
-        if not len(target) or target.min() == target.max():
-            raise ValueError(NOTHING_TO_ORDER)
-
-        params = self._lightgbm_params(data, label_gain, n_jobs)
-        held_out = None
-        train = data
-        if self.early_stopping:
-            aside = data.drawn(one_in=10)
-            if aside.any() and not aside.all():
-                ids = np.flatnonzero(aside)
-                aside_lists = data.lists(ids)
-                aside_weight = np.repeat(aside_lists.weight, aside_lists.sizes)
-                held_out = self._dataset(aside_lists, target[data.pairs_of(ids)], params, aside_weight)
-                ids = np.flatnonzero(~aside)
-                train, target = data.lists(ids), target[data.pairs_of(ids)]
-                params["early_stopping_round"] = self.early_stopping
-        pair_weight = np.repeat(train.weight, train.sizes)
-        if self.objective == "binary":
-            kept, pair_weight = sampled_pairs(train.gains, pair_weight, self.max_irrelevant, train.seed)
-            train, target = train.pairs(kept), target[kept]
-        self._learn(params, self._dataset(train, target, params, pair_weight), held_out)
-
-    def fit_weighted(self, lists: RankingData, pair_weight: np.ndarray, n_jobs: int) -> BoostedRanker:
-        """Learn the order of lists of at most 10,000 pairs, whose pairs have weights (m,). Returns self."""
-        label_gain = gains_of_labels(lists.gains)
-        params = self._lightgbm_params(lists, label_gain, n_jobs)
-        target = np.searchsorted(label_gain, lists.gains)
-        self._learn(params, self._dataset(lists, target, params, pair_weight))
-        self.names_: list[str] = list(lists.table.names)
-        return self
-
-    def _learn(self, params: dict[str, Any], train: lgb.Dataset, held_out: lgb.Dataset | None = None) -> None:
-        self.model_text_: str = trained(params, train, self.n_rounds, held_out)
-        self.arrays_: BoosterArrays = BoosterArrays.from_text(self.model_text_)
+    def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
+        """Fit, and return each training pair's score from a model that did not see its list."""
+        left_out = self._left_out(data)
+        if data.outer is not None or not left_out.any():
+            with as_part("held out", 0.0, 0.5):
+                scores = cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
+            with as_part("on all folds", 0.5, 0.5):
+                self.fit_lists(data, n_jobs)
+            return scores
+        self.fit_lists(data, n_jobs)
+        scores = np.zeros(len(data.gains))
+        for number in range(self.trees_.n_outputs):
+            pairs = data.pairs_of(np.flatnonzero(left_out == number))
+            scores[pairs] = self.trees_.only(number).predict(data.table.values[pairs], n_jobs=n_jobs)
+        return scores
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether the gains differ: within a list or, pointwise, anywhere."""
-        told = data.lists(data.weight > 0 if self.objective == "binary" else data.informative)
-        return len(np.unique(told.gains)) > 1
+        if self.objective == "binary":
+            return _differ(data.gains, np.repeat(data.weight > 0, data.sizes))
+        return bool(data.informative.any())
 
-    def _check_params(self) -> None:
-        check_choice("objective", self.objective, list(self._names))
-        for name, least in (("n_rounds", 1), ("early_stopping", 0), ("max_irrelevant", 1)):
-            check_integer(name, getattr(self, name), least)
+    def _fit(self, data: RankingData, n_jobs: int) -> None:
+        self._check_params()
+        if not self.can_learn(data):
+            raise ValueError(
+                "gains must differ within at least one list of positive weight, got no such list: all "
+                "candidates of each row are relevant, or none is"
+            )
+        models = self._pointwise if self.objective == "binary" else self._listwise
+        self.trees_: BoosterArrays = BoosterArrays.stack(list(models(data, n_jobs)))
 
-    def _lightgbm_params(
-        self, data: RankingData, label_gain: np.ndarray | None, n_jobs: int
-    ) -> dict[str, Any]:
-        if label_gain is None:
-            objective = pointwise_objective(data.shares)
-            metric = "binary_logloss" if objective == "binary" else objective
-            return self._tree_params(data.seed, n_jobs, data.table.values.size) | {
-                "objective": objective,
-                "metric": metric,
-            }
-        return self.list_params(data.seed, n_jobs, label_gain, int(data.sizes.max()), data.table.values.size)
+    def _pointwise(self, data: RankingData, n_jobs: int) -> Iterator[BoosterArrays]:
+        target, values = data.shares, data.table.values
+        params: dict[str, Any] = {"objective": pointwise_objective(target)}
+        all_pairs = None
+        if self.n_models > 1:  # they share the bins of all pairs
+            binning = params | self._params(data.seed, n_jobs, values.size)
+            all_pairs = lgb.Dataset(values, label=target, params=binning, free_raw_data=False).construct()
+        for number, seen, context in self._models(data):
+            weight = np.repeat(np.where(seen, data.weight, 0.0), data.sizes)
+            if not _differ(data.gains, weight > 0):
+                weight = np.repeat(data.weight, data.sizes)
+            n_irrelevant = np.count_nonzero((data.gains == 0) & (weight > 0))
+            most = max(self.max_irrelevant, round(self.share_irrelevant * n_irrelevant))
+            seed = data.seed if all_pairs is None else data.seed + _DRAWN_SHIFT * (number + 1)
+            kept, weight = sampled_pairs(data.gains, weight, most, seed)
+            n_values = len(kept) * values.shape[1]
+            params |= self._params(data.seed + number, n_jobs, n_values)
+            if all_pairs is None:
+                train = lgb.Dataset(values[kept], label=target[kept], weight=weight, params=params)
+            else:
+                train = all_pairs.subset(kept.tolist()).set_weight(weight)
+            with context:
+                model = grown(params, train, self.n_rounds)
+            yield model
 
-    def list_params(
-        self, seed: int, n_jobs: int, label_gain: np.ndarray, longest: int, n_values: int
-    ) -> dict[str, Any]:
-        """LightGBM's parameters for an objective that orders lists, the longest of `longest` pairs, with
-        `n_values` values of pairs in all."""
-        return self._tree_params(seed, n_jobs, n_values) | {
+    def _listwise(self, data: RankingData, n_jobs: int) -> Iterator[BoosterArrays]:
+        informative = data.informative
+        part, stands_for = data, np.ones(len(data.gains))
+        if self.hardest is not None and len(data.gains) > _FIRST_PAIRS:
+            with as_part("hard pairs", 0.0, 0.1):
+                kept, stands_for = self._hard_pairs(data, self.hardest, n_jobs)
+                part = data.pairs(kept)
+        for number, seen, context in self._models(data):
+            seen &= informative
+            ids = np.flatnonzero(seen if seen.any() else informative)
+            lists = replace(part.lists(ids), seed=data.seed + number)
+            weight = stands_for[part.pairs_of(ids)] * np.repeat(lists.weight, lists.sizes)
+            if lists.sizes.max() > _MAX_LIST:
+                row_of_pair = lists.table.candidates.row_of_pair
+                kept = pairs_within(lists.gains, row_of_pair, _MAX_LIST, lists.seed)
+                lists, weight = lists.pairs(kept), weight[kept]
+            with context:
+                model = self._ordered(lists, weight, n_jobs)
+            yield model
+
+    def _ordered(self, lists: RankingData, weight: np.ndarray, n_jobs: int) -> BoosterArrays:
+        """Trees that order lists, whose pairs have weights (m,)."""
+        longest = int(lists.sizes.max())
+        # LightGBM's label of a pair is the place of its gain among the distinct ones and 0.
+        label_gain = np.unique(np.append(lists.gains, np.float32(0)))
+        params = self._params(lists.seed, n_jobs, lists.table.values.size) | {
             "objective": self.objective,
-            "metric": "ndcg",
-            "eval_at": [longest],
             "label_gain": label_gain.tolist(),
             # Every pair counts in short lists; beyond, orders among the far tail are not worth their cost.
             "lambdarank_truncation_level": min(longest, 30),
         }
+        label = np.searchsorted(label_gain, lists.gains)
+        train = lgb.Dataset(lists.table.values, label, weight=weight, group=lists.sizes, params=params)
+        return grown(params, train, self.n_rounds)
 
-    def _tree_params(self, seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
-        return lightgbm_params(self, seed, n_jobs, n_values) | {
-            "bagging_fraction": self.bagging_fraction,
-            "bagging_freq": int(self.bagging_fraction < 1),
-        }
-
-    def _dataset(
-        self, data: RankingData, target: np.ndarray, params: dict[str, Any], pair_weight: np.ndarray
-    ) -> lgb.Dataset:
-        return lgb.Dataset(
-            data.table.values,
-            label=target,
-            weight=pair_weight,
-            group=None if self.objective == "binary" else data.sizes,
-            params=params,
+    def _hard_pairs(self, data: RankingData, hardest: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the pairs to learn from, ascending, and how many each stands for."""
+        first = BoostedRanker(
+            objective="binary", n_rounds=_FIRST_ROUNDS, learning_rate=0.1, max_irrelevant=_FIRST_PAIRS
         )
+        report("what is hard", 0.0)
+        scores = first.fit_lists(data, n_jobs).score(data.table, n_jobs=n_jobs)
+        irrelevant, row = data.gains == 0, data.table.candidates.row_of_pair
+        order = np.lexsort((-scores, ~irrelevant, row))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order)) - data.indptr[row[order]]
+        hard = irrelevant & (place < hardest)
+        drawn = hash_numbers(len(row), data.seed + _OTHERS_SHIFT) < _OTHERS * 2**31
+        kept = np.flatnonzero(~irrelevant | hard | drawn)
+        return kept, np.where(irrelevant & ~hard, 1.0 / _OTHERS, 1.0)[kept]
+
+    def _models(self, data: RankingData) -> Iterator[tuple[int, np.ndarray, AbstractContextManager[None]]]:
+        """Of each model its number, the lists that it sees, bool (n,), and the context that tells of it."""
+        left_out = self._left_out(data)
+        n_models = int(left_out.max()) + 1
+        if n_models == 1:
+            yield 0, np.ones(len(left_out), bool), as_part("boosting", 0.0, 1.0)
+            return
+        contexts = side_by_side([f"model {i + 1} of {n_models}" for i in range(n_models)])
+        for number, context in enumerate(contexts):
+            yield number, left_out != number, context
+
+    def _left_out(self, data: RankingData) -> np.ndarray:
+        """int (n,): the model that does not see the list; all 0 where one model sees all."""
+        folds = np.unique(data.fold)
+        return np.searchsorted(folds, data.fold) % min(self.n_models, len(folds))
+
+    def _params(self, seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
+        params = _TREES | {name: getattr(self, name) for name in _OF_TREES}
+        params["bagging_freq"] = int(self.bagging_fraction < 1)
+        return lightgbm_params(params, seed, n_jobs, n_values)
+
+    def _check_params(self) -> None:
+        check_choice("objective", self.objective, list(_NAMES))
+        for name, least in (("n_models", 1), ("n_rounds", 1), ("max_irrelevant", 1)):
+            check_integer(name, getattr(self, name), least)
+        if self.hardest is not None:
+            check_integer("hardest", self.hardest, 0)
 
     def planned(self) -> BoosterArrays:
-        return self.arrays_
+        return self.trees_
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
-        return self.arrays_.predict(table.values, n_jobs=n_jobs)
+        raw = self.trees_.predict(table.values, n_jobs=n_jobs)
+        if raw.ndim == 1:
+            return raw
+        # One model after another, as the compiled plan adds them up.
+        return np.add.reduce(np.ascontiguousarray(raw.T), axis=0) / raw.shape[1]
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
-        return contributions(self.model_text_, table.values)
+        return self.trees_.contributions(table.values)
 
 
-def gains_of_labels(gains: np.ndarray) -> np.ndarray:
-    """The distinct gains and 0, ascending: LightGBM's label of a pair is the place of its gain among them."""
-    return np.unique(np.append(gains, np.float32(0)))
-
-
-def shorten_lists(data: RankingData, longest: int) -> RankingData:
-    """Lists of at most `longest` pairs; see `pairs_within`."""
-    return data if data.sizes.max(initial=0) <= longest else data.pairs(pairs_within(data, longest))
-
-
-def pairs_within(data: RankingData, longest: int) -> np.ndarray:
-    """Ascending positions of at most `longest` pairs of each list: the relevant ones, then others by a hash
-    of (seed, pair)."""
-    row = data.table.candidates.row_of_pair
-    order = np.lexsort((hash_numbers(len(row), data.seed), data.gains == 0, row))
-    return np.sort(order[np.arange(len(row)) - data.indptr[row] < longest])
+def _differ(gains: np.ndarray, counted: np.ndarray) -> bool:
+    gains = gains[counted]
+    return len(gains) > 0 and bool(gains.min() < gains.max())

@@ -1,8 +1,8 @@
-"""What the rankers by LightGBM share: parameters, training, and draws of irrelevant pairs."""
+"""The one way by which metarank trains with LightGBM, and draws of irrelevant pairs."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any
 
 import lightgbm as lgb
@@ -11,23 +11,13 @@ import numpy as np
 from metarank._util.progress import report
 from metarank._util.threads import openmp_threads, threads_for
 from metarank.ranker.lists import hash_numbers
-
-_THREADS = re.compile(r"^\[num_threads: \d+\]$", re.MULTILINE)
-# Parameters of LightGBM that a ranker has under the same name.
-_OWN = (
-    "num_leaves",
-    "learning_rate",
-    "min_data_in_leaf",
-    "lambda_l2",
-    "feature_fraction",
-    "max_bin",
-)
+from metarank.types.boosters import BoosterArrays
 
 
-def lightgbm_params(ranker: Any, seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
-    """LightGBM's parameters for a ranker that learns from `n_values` values of pairs, such that a seed gives
-    the same trees for any number of threads."""
-    return {name: getattr(ranker, name) for name in _OWN} | {
+def lightgbm_params(params: dict[str, Any], seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
+    """LightGBM's parameters to learn from `n_values` values, such that a seed gives the same trees for any
+    number of threads."""
+    return params | {
         "seed": seed % 2**31,
         "num_threads": openmp_threads(threads_for(n_values, n_jobs)),
         "deterministic": True,
@@ -41,25 +31,53 @@ def pointwise_objective(target: np.ndarray) -> str:
     return "cross_entropy" if bool(((target > 0) & (target < 1)).any()) else "binary"
 
 
-def trained(
+def grown(
     params: dict[str, Any],
     train: lgb.Dataset,
     n_rounds: int,
+    *,
+    objective: Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]] | None = None,
     held_out: lgb.Dataset | None = None,
-) -> str:
-    """The text of a model of so many rounds, each of which is reported; see `model_text`."""
+    after: Callable[[np.ndarray], bool] | None = None,
+    best: Callable[[], int] | None = None,
+    tell: Callable[[str, float], None] = report,
+) -> BoosterArrays:
+    """Trees of so many rounds.
 
-    def tell(env: Any) -> None:
-        report(f"round {env.iteration + 1} of {n_rounds}", (env.iteration + 1) / n_rounds)
+    Parameters
+    ----------
+    params, train, n_rounds : of LightGBM
+    objective : function of the scores and the rows, optional
+        Gives gradients and Hessians instead of an objective that LightGBM knows.
+    held_out : Dataset, optional
+        Rows that are scored after each round; those of the training by default.
+    after : function of their scores, optional
+        Called after each round; whether to stop.
+    best : function, optional
+        How many rounds are kept; all by default.
+    tell : function of a text and the share of the work that is done
+    """
+    booster = lgb.Booster(params, train)
+    if held_out is not None:
+        booster.add_valid(held_out, "held out")
+    stop = False
 
-    valid = [] if held_out is None else [held_out]
-    return model_text(lgb.train(params, train, n_rounds, valid_sets=valid, callbacks=[tell]))
+    def measure(scores: np.ndarray, _: Any) -> tuple[str, float, bool]:
+        nonlocal stop
+        stop = after is not None and after(scores)
+        return "watched", 0.0, True
 
-
-def model_text(booster: lgb.Booster) -> str:
-    """The model in LightGBM's text format, of which the number of threads is no part."""
-    text: str = booster.model_to_string()
-    return _THREADS.sub("[num_threads: 1]", text)
+    for number in range(n_rounds):
+        tell(f"round {number + 1} of {n_rounds}", (number + 1) / n_rounds)
+        finished = booster.update(fobj=objective)
+        if after is not None:
+            booster.eval_train(measure) if held_out is None else booster.eval_valid(measure)
+        # A later round may draw other features, by which there is something to split.
+        if stop or (finished and after is not None):
+            break
+    if best is not None:
+        booster.best_iteration = best()
+    return BoosterArrays.from_lightgbm(booster)
 
 
 def sampled_pairs(
@@ -90,3 +108,11 @@ def sampled_pairs(
     kept = np.sort(np.concatenate([np.flatnonzero((gains > 0) & counted), drawn]))
     factor = weight[irrelevant].sum() / weight[drawn].sum()
     return kept, np.where(gains[kept] > 0, weight[kept], weight[kept] * factor)
+
+
+def pairs_within(gains: np.ndarray, row_of_pair: np.ndarray, longest: int, seed: int) -> np.ndarray:
+    """Ascending positions of at most `longest` pairs of each list: the relevant ones, then others by a hash
+    of (seed, pair)."""
+    order = np.lexsort((hash_numbers(len(gains), seed), gains == 0, row_of_pair))
+    first = np.searchsorted(row_of_pair, row_of_pair)
+    return np.sort(order[np.arange(len(gains)) - first < longest])

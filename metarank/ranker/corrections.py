@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,56 +64,31 @@ class LabelCorrections(Saved):
         They serve all folds: a pooled model has few parameters, and the fold's share in it is not to be seen.
         The strength is chosen by cross-validation unless it is given.
         """
-        names = data.table.names
+        names, candidates = data.table.names, data.table.candidates
         self.ids_ = np.array([names.index(c) for c in self.columns if c in names], np.int64)
-        design = np.column_stack(
-            [data.table.values[:, self.ids_].astype(np.float64), pooled, np.ones(len(pooled))]
-        )
+        own = data.table.values[:, self.ids_].astype(np.float64)
+        design = np.column_stack([own, pooled, np.ones(len(pooled))])
         self.mean_, self.scale_ = design.mean(axis=0), design.std(axis=0)
         # The pooled score keeps its place and scale, so that a weight of 1 means no correction.
         self.mean_[-2:], self.scale_[-2:] = 0.0, 1.0
         self.scale_[self.scale_ == 0] = 1.0
         design = (design - self.mean_) / self.scale_
-        target = data.shares
-        spread = float(pooled.std()) or 1.0
+        weight = np.repeat(data.weight / data.weight.mean(), data.sizes)
+        problem = _Problem(design, data.shares, weight, float(pooled.std()) or 1.0)
 
-        candidates = data.table.candidates
-        by_label = np.argsort(candidates.labels, kind="stable")
-        starts = np.searchsorted(candidates.labels[by_label], np.arange(candidates.n_labels + 1))
-        pair_fold = np.repeat(data.fold, data.sizes)
-        pair_weight = np.repeat(data.weight / data.weight.mean(), data.sizes)
         relevant = np.bincount(candidates.labels, weights=data.gains > 0, minlength=candidates.n_labels)
         frequent = np.argsort(-relevant, kind="stable")[:_MOST_LABELS]
-        labels = np.sort(frequent[relevant[frequent] >= _LEAST_RELEVANT])
-        folds = np.unique(data.fold)
-
+        frequent = frequent[relevant[frequent] >= _LEAST_RELEVANT]
+        by_label = np.argsort(candidates.labels, kind="stable")
+        starts = np.searchsorted(candidates.labels[by_label], np.arange(candidates.n_labels + 1))
+        pairs_of = {label: by_label[starts[label] : starts[label + 1]] for label in frequent}
+        if strength is None:
+            strength = _chosen_strength(problem, list(pairs_of.values()), np.repeat(data.fold, data.sizes))
+        self.strength_ = strength
         self.weights_ = np.zeros((candidates.n_labels, design.shape[1]))
         self.weights_[:, -2] = 1.0
-        looked_at = 0
-        losses = np.zeros(len(_STRENGTHS))
-        for label in labels[np.argsort(-relevant[labels], kind="stable")] if strength is None else []:
-            pairs = by_label[starts[label] : starts[label + 1]]
-            if looked_at > _TUNING_PAIRS:
-                break
-            looked_at += len(pairs)
-            for f in folds:
-                out = pair_fold[pairs] == f
-                train, test = pairs[~out], pairs[out]
-                if not len(train) or not len(test):
-                    continue
-                w = None
-                # The strongest penalty first: each solution is where the next one starts.
-                for k in reversed(range(len(_STRENGTHS))):
-                    w = _solve(design[train], target[train], pair_weight[train], _STRENGTHS[k], spread, w)
-                    z = times(design[test], w)
-                    losses[k] += dot(pair_weight[test], softplus(z) - target[test] * z)
-        best = int(np.argmin(losses)) if len(labels) else len(_STRENGTHS) - 1
-        self.strength_ = _STRENGTHS[best] if strength is None else strength
-        for label in labels:
-            pairs = by_label[starts[label] : starts[label + 1]]
-            self.weights_[label] = _solve(
-                design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None
-            )
+        for label, pairs in pairs_of.items():
+            self.weights_[label] = problem.solved(pairs, strength)
         return self
 
     def score(self, table: FeatureTable, pooled: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -142,36 +117,64 @@ class LabelCorrections(Saved):
         return out
 
 
-def _solve(
-    A: np.ndarray, y: np.ndarray, weight: np.ndarray, strength: float, spread: float, start: np.ndarray | None
-) -> np.ndarray:
-    """Newton's method on the penalised logistic loss, with steps halved until the loss falls."""
-    prior = np.zeros(A.shape[1])
-    prior[-2] = 1.0
-    penalty = np.full(A.shape[1], strength)
-    penalty[-2] *= spread**2
-    penalty[-1] *= 0.3
-    w = prior.copy() if start is None else start.copy()
+def _chosen_strength(problem: _Problem, pairs_of_labels: list[np.ndarray], fold: np.ndarray) -> float:
+    """The strength of least held-out loss, by the pairs of the most frequent labels and the fold of pairs."""
+    losses, folds = np.zeros(len(_STRENGTHS)), np.unique(fold)
+    looked_at = 0
+    for pairs in pairs_of_labels:
+        if looked_at > _TUNING_PAIRS:
+            break
+        looked_at += len(pairs)
+        for f in folds:
+            train, test = pairs[fold[pairs] != f], pairs[fold[pairs] == f]
+            if not len(train) or not len(test):
+                continue
+            w = None
+            # The strongest penalty first: each solution is where the next one starts.
+            for k in reversed(range(len(_STRENGTHS))):
+                w = problem.solved(train, _STRENGTHS[k], w)
+                z = times(problem.design[test], w)
+                losses[k] += dot(problem.weight[test], softplus(z) - problem.target[test] * z)
+    return _STRENGTHS[int(np.argmin(losses)) if pairs_of_labels else -1]
 
-    def loss_of(w: np.ndarray) -> tuple[float, np.ndarray]:
-        z = times(A, w)
-        d = w - prior
-        return dot(weight, softplus(z) - y * z) + 0.5 * dot(penalty, d * d), z
 
-    loss, z = loss_of(w)
-    for _ in range(30):
-        p = logistic(np.clip(z, -35, 35))
-        gradient = transposed_times(A, weight * (p - y)) + penalty * (w - prior)
-        step = solve_positive(gram(A, weight * p * (1 - p)) + np.diag(penalty), gradient)
-        size = 1.0
-        while size > 1e-4:
-            trial, z_trial = loss_of(w - size * step)
-            if trial <= loss:
+class _Problem(NamedTuple):
+    """The logistic regression of a label: columns, targets and weights of pairs, spread of pooled scores."""
+
+    design: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    spread: float
+
+    def solved(self, pairs: np.ndarray, strength: float, start: np.ndarray | None = None) -> np.ndarray:
+        """The optimum by Newton's method, with steps halved until the loss falls."""
+        A, y, weight = self.design[pairs], self.target[pairs], self.weight[pairs]
+        prior = np.zeros(A.shape[1])
+        prior[-2] = 1.0
+        penalty = np.full(A.shape[1], strength)
+        penalty[-2] *= self.spread**2
+        penalty[-1] *= 0.3
+        w = prior.copy() if start is None else start.copy()
+
+        def loss_of(w: np.ndarray) -> tuple[float, np.ndarray]:
+            z = times(A, w)
+            d = w - prior
+            return dot(weight, softplus(z) - y * z) + 0.5 * dot(penalty, d * d), z
+
+        loss, z = loss_of(w)
+        for _ in range(30):
+            p = logistic(np.clip(z, -35, 35))
+            gradient = transposed_times(A, weight * (p - y)) + penalty * (w - prior)
+            step = solve_positive(gram(A, weight * p * (1 - p)) + np.diag(penalty), gradient)
+            size = 1.0
+            while size > 1e-4:
+                trial, z_trial = loss_of(w - size * step)
+                if trial <= loss:
+                    break
+                size /= 2
+            else:
+                return w
+            w, z, gained, loss = w - size * step, z_trial, loss - trial, trial
+            if gained <= 1e-9 * (1 + abs(loss)):
                 break
-            size /= 2
-        else:
-            return w
-        w, z, gained, loss = w - size * step, z_trial, loss - trial, trial
-        if gained <= 1e-9 * (1 + abs(loss)):
-            return w
-    return w
+        return w

@@ -11,15 +11,16 @@ from metarank._util.parameters import with_parameters
 from metarank._util.progress import as_part, report
 from metarank.persist.fields import Object
 from metarank.persist.spec import Spec
-from metarank.ranker.base import Ranker, saved_with
+from metarank.ranker.base import Ranker, cross_fit_scores, saved_with, trial_scores
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
-from metarank.ranker.linear_ranker import LogisticRanker
-from metarank.ranker.lists import RankingData, cross_fit_scores, trial_scores
+from metarank.ranker.linear_ranker import LinearRanker
+from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
 
-# Up to so many pairs the pooled penalty is worth choosing, and boosting must be gentle.
+# Up to so many pairs the pooled penalty is worth choosing, and boosting must be gentle; beyond, the penalty.
 _SMALL = 60_000
+_LARGE_L2 = 3e-4
 
 
 @with_parameters
@@ -57,7 +58,7 @@ class EnsembleRanker(Ranker):
     name = "ensemble"
 
     saved: ClassVar[Spec] = saved_with(
-        Object("pooled_", LogisticRanker, ("columns",), inline=True),
+        Object("pooled_", LinearRanker, ("columns",), inline=True),
         Object("corrections_", LabelCorrections, ("columns",), inline=True),
         Object("boosted_", BoostedRanker, ("columns",), inline=True),
     )
@@ -72,7 +73,9 @@ class EnsembleRanker(Ranker):
         self.names_: list[str] = list(data.table.names)
 
         def fit(seen: RankingData, threads: int) -> Ranker:
-            return clone(self)._learn(seen, threads, LogisticRanker(l2=self.pooled_.l2_), self.corrections_)
+            return clone(self)._learn(
+                seen, threads, LinearRanker(loss="logistic", l2=self.pooled_.l2_), self.corrections_
+            )
 
         with as_part("held out", 0.3, 0.7):
             return trial_scores(fit, self, data, n_jobs)
@@ -84,16 +87,15 @@ class EnsembleRanker(Ranker):
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         small = len(data.gains) <= _SMALL
         data = data.by_fold()
-        self._learn(
-            data, n_jobs, LogisticRanker().tuned(data, n_jobs) if small else LogisticRanker(l2=_LARGE_L2)
-        )
+        pooled = LinearRanker(loss="logistic", l2="auto" if small else _LARGE_L2)
+        self._learn(data, n_jobs, pooled.tuned(data, n_jobs))
 
     def _learn(
-        self, data: RankingData, n_jobs: int, pooled: LogisticRanker, like: LabelCorrections | None = None
+        self, data: RankingData, n_jobs: int, pooled: LinearRanker, like: LabelCorrections | None = None
     ) -> EnsembleRanker:
         """Fit all three with a tuned pooled model; corrections as strong as others, or as chosen."""
         with as_part("pooled model", 0.0, 0.3):
-            self.pooled_: LogisticRanker = clone(pooled).fit_lists(data, n_jobs)
+            self.pooled_: LinearRanker = clone(pooled).fit_lists(data, n_jobs)
             held_out = (
                 cross_fit_scores(pooled, data, n_jobs)
                 if len(np.unique(data.fold)) > 1
@@ -130,9 +132,5 @@ class EnsembleRanker(Ranker):
         )
 
 
-_LARGE_L2 = 3e-4
-
-
 def _mean(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    mean: np.ndarray = (a + b + c) / 3.0
-    return mean
+    return np.asarray((a + b + c) / 3.0)

@@ -1,26 +1,17 @@
-"""`RankingData`: the lists a ranker learns from, checked once; cross-fitted scores; quality of an order."""
+"""`RankingData`: the lists a ranker learns from, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from numbers import Integral
-from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
 
 from metarank import _core
-from metarank._util.threads import single_threaded_blas
-from metarank.scorers.crossfit import OuterPart, over_folds
+from metarank.scorers.crossfit import OuterPart
 from metarank.types.feature_table import FeatureTable
-from metarank.types.view import first_of_unit, fold_of_rows
-
-if TYPE_CHECKING:
-    from metarank.ranker.base import Ranker
+from metarank.types.view import fold_of_rows
 
 DEFAULT_FOLDS = 5
-_BLOCK = 1 << 16
 # Keeps what is drawn for labels without evidence apart from other draws.
 _PLACES_SHIFT = 7_000_003
 
@@ -42,7 +33,7 @@ class RankingData:
         What rankers are judged on, and by what they learn for that; by default on one fold after another,
         by what they learn from the other folds.
     shown : bool array (m,), optional
-        Whether the View that describes a pair shows rows of its label; see `placed`.
+        Whether the TrainingView that describes a pair shows rows of its label; see `placed`.
     groups : int array (n,), optional
         Lists of the same group stay together where lists are divided.
     """
@@ -67,41 +58,21 @@ class RankingData:
         seed: int,
         targets: dict[str, np.ndarray] | None = None,
     ) -> RankingData:
-        """Validate what `Ranker.fit` takes; see there."""
+        """Validate what `Ranker.fit` takes; see there. `assemble` has checked the values of the table."""
         n, m = table.candidates.n_rows, table.candidates.n_pairs
         gains = np.ascontiguousarray(gains, np.float32)
-        if gains.shape != (m,):
-            raise ValueError(f"gains must have shape {(m,)}, one a pair, got {gains.shape}")
-        if not np.isfinite(gains).all() or (gains < 0).any():
-            bad = gains[~(np.isfinite(gains) & (gains >= 0))][0]
-            raise ValueError(f"gains must be finite and >= 0, got {bad}")
-        table = as_float32(table)
-        finite = _finite_columns(table.values)
-        if not finite.all():
-            raise ValueError(
-                f"table.values must be finite, but {table.names[int(np.argmin(finite))]!r} is not"
-            )
+        if gains.shape != (m,) or not (np.isfinite(gains) & (gains >= 0)).all():
+            raise ValueError(f"gains must be {m} finite numbers >= 0, one a pair")
         if m == 0 or not table.names:
             raise ValueError(f"table must hold a pair and a column at least, got shape {table.values.shape}")
         weight = np.ones(n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
-        if weight.shape != (n,):
-            raise ValueError(f"sample_weight must have shape {(n,)}, one a list, got {weight.shape}")
-        if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-            raise ValueError("sample_weight must be finite and >= 0, and not all zero")
-        if isinstance(seed, bool) or not isinstance(seed, Integral):
-            raise TypeError(f"seed must be an integer, got {seed!r}")
-        if seed < 0:
-            raise ValueError(f"seed must be >= 0, got {seed}")
-        if fold is None:
-            fold = _core.fold_of_rows(n, DEFAULT_FOLDS, int(seed))
-        fold = np.asarray(fold)
-        if fold.shape != (n,) or fold.dtype.kind not in "iu":
-            raise ValueError(f"fold must be an integer array of shape {(n,)}, got {fold.dtype} {fold.shape}")
+        if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+            raise ValueError(f"sample_weight must be {n} finite numbers >= 0, one a list, not all zero")
+        fold = _core.fold_of_rows(n, DEFAULT_FOLDS, seed) if fold is None else np.asarray(fold, np.int32)
+        if fold.shape != (n,):
+            raise ValueError(f"fold must be {n} integers, one a list, got shape {fold.shape}")
         targets = {name: np.ascontiguousarray(values, np.float32) for name, values in (targets or {}).items()}
-        for name, values in targets.items():
-            if values.shape != (m,):
-                raise ValueError(f"targets must have shape {(m,)}, got {values.shape} for {name!r}")
-        return cls(table, gains, weight, fold.astype(np.int32), int(seed), targets)
+        return cls(table, gains, weight, fold, seed, targets)
 
     @property
     def indptr(self) -> np.ndarray:
@@ -139,19 +110,8 @@ class RankingData:
     def pairs(self, kept: np.ndarray) -> RankingData:
         """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
         targets = {name: values[kept] for name, values in self.targets.items()}
-        return replace(
-            self,
-            table=self.table.pairs(kept),
-            gains=self.gains[kept],
-            targets=targets,
-            outer=None,
-            shown=None,
-        )
-
-    def drawn(self, one_in: int) -> np.ndarray:
-        """bool (n,): one of so many lists, by hash; lists of the same group are drawn together."""
-        number = hash_numbers(len(self.weight), self.seed)
-        return number[first_of_unit(len(number), None, self.groups)] % one_in == 0
+        table = self.table.pairs(kept)
+        return replace(self.by_fold(), table=table, gains=self.gains[kept], targets=targets)
 
     def sample(self, max_pairs: int) -> RankingData:
         """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""
@@ -176,8 +136,8 @@ class RankingData:
     def learned_in(self, trial: OuterPart[FeatureTable]) -> RankingData:
         """The lists that a ranker to be judged on a part learns from."""
         seen = self.lists(trial.seen)
-        if len(np.unique(seen.fold)) < 2:  # described by one View, and so divided anew
-            fold = _fold_of_lists(len(seen.weight), self.seed, seen.groups)
+        if len(np.unique(seen.fold)) < 2:  # described by one TrainingView, and so divided anew
+            fold = fold_of_rows(len(seen.weight), DEFAULT_FOLDS, self.seed, groups=seen.groups)
             seen = replace(seen, fold=fold)
         return seen if trial.described is None else replace(seen, table=trial.described)
 
@@ -210,12 +170,6 @@ class RankingData:
         return out
 
 
-def _fold_of_lists(n: int, seed: int, groups: np.ndarray | None) -> np.ndarray:
-    if groups is None:
-        return _core.fold_of_rows(n, DEFAULT_FOLDS, seed)
-    return fold_of_rows(n, DEFAULT_FOLDS, seed, groups=groups)
-
-
 def _of_lists(part: OuterPart[FeatureTable], kept: np.ndarray) -> OuterPart[FeatureTable]:
     """A part of some lists (ascending ids), numbered by their places among them."""
     seen = np.isin(part.seen, kept)
@@ -243,66 +197,6 @@ def informative_lists(gains: np.ndarray, indptr: np.ndarray, weight: np.ndarray)
     return out & (weight > 0)
 
 
-def as_float32(table: FeatureTable) -> FeatureTable:
-    """The table with values as the core wants them, C-contiguous float32; itself if they are."""
-    values = np.ascontiguousarray(table.values, np.float32)
-    return table if values is table.values else replace(table, values=values)
-
-
-def _finite_columns(values: np.ndarray) -> np.ndarray:
-    """bool (F,), a block of pairs at a time: a mask of all would be a quarter of the table."""
-    blocks = range(0, len(values), _BLOCK)
-    finite = [np.isfinite(values[start : start + _BLOCK]).all(axis=0) for start in blocks]
-    return np.logical_and.reduce(finite, axis=0) if finite else np.ones(values.shape[1], bool)
-
-
 def hash_numbers(n: int, seed: int) -> np.ndarray:
     """int32 (n,): a pseudo-random number for each index, a function of (seed, index)."""
     return _core.fold_of_rows(n, 2**31 - 1, seed)
-
-
-def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-    """Scores of all training pairs, each from a ranker that learned nothing of the pair's list; see `trials`.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
-    data : RankingData
-        With at least two folds. Where there is nothing to learn from, a part scores 0.
-
-    Returns
-    -------
-    float64 array (m,)
-    """
-    with single_threaded_blas():
-        tuned = ranker.tuned(data, n_jobs)
-        return trial_scores(lambda seen, threads: clone(tuned).fit_lists(seen, threads), tuned, data, n_jobs)
-
-
-def trial_scores(
-    fit: Callable[[RankingData, int], Ranker], ranker: Ranker, data: RankingData, n_jobs: int
-) -> np.ndarray:
-    """Scores (m,) of the lists of each trial by `fit(lists it learns from, threads)`; 0 where `ranker` cannot
-    learn from them."""
-    trials = data.trials()
-
-    def one_part(number: int, threads: int) -> np.ndarray:
-        seen, held_out = data.learned_in(trials[number]), data.lists(trials[number].held_out)
-        if not ranker.can_learn(seen):
-            return np.zeros(len(held_out.gains))
-        return fit(seen, threads).score(held_out.table, n_jobs=threads)
-
-    scores = np.zeros(data.table.candidates.n_pairs)
-    with single_threaded_blas():
-        for trial, held_out in zip(trials, over_folds(one_part, np.arange(len(trials)), n_jobs)):
-            scores[data.pairs_of(trial.held_out)] = held_out
-    return scores
-
-
-def spread_within_lists(scores: np.ndarray, indptr: np.ndarray) -> float:
-    """Root mean squared distance of the scores from the mean of their list; 1.0 where that is 0."""
-    sizes = np.diff(indptr)
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    mean = np.bincount(row, weights=scores, minlength=len(sizes)) / np.maximum(sizes, 1)
-    return float(np.sqrt(np.mean((scores - mean[row]) ** 2))) or 1.0

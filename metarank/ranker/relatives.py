@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
-from metarank.types.label_relations import LabelRelations
+from metarank.types.label_descriptions import LabelDescriptions
 
 KINDS = ("parent", "child", "sibling", "related")
 OF_LABELS = ("label_depth", "label_specificity")
@@ -19,7 +19,7 @@ _NAME = re.compile(rf"(?:z\()?(({'|'.join(KINDS)})\((.+?)\)|{'|'.join(OF_LABELS)
 
 
 def wanted_columns(
-    columns: Collection[str], classifiers: Sequence[str], relations: LabelRelations
+    columns: Collection[str], classifiers: Sequence[str], labels: LabelDescriptions
 ) -> list[str]:
     """The columns of relatives that a new model has.
 
@@ -27,12 +27,12 @@ def wanted_columns(
     ----------
     columns : names of all columns of the sources
     classifiers : names of those of classifiers, of which the first is passed on
-    relations : LabelRelations
+    labels : LabelDescriptions
     """
     bases = [next((name for name in group if name in columns), None) for group in (classifiers, *_BASES)]
-    kinds = [kind for kind in KINDS if relations.of(kind)]
+    kinds = [kind for kind in KINDS if labels.has_relatives(kind)]
     return [f"{kind}({base})" for base in bases if base is not None for kind in kinds] + [
-        *(OF_LABELS if relations.of("parent") else ())
+        *(OF_LABELS if labels.has_relatives("parent") else ())
     ]
 
 
@@ -52,32 +52,32 @@ def relatives_columns(
     wanted: Iterable[str],
     columns: Mapping[str, np.ndarray],
     candidates: Candidates,
-    relations: LabelRelations,
+    labels: LabelDescriptions,
 ) -> dict[str, np.ndarray]:
     """The columns of relatives, float32 (m,).
 
     ``parent(c)`` is the greatest value of the column c among the parents of the label that are candidates of
     the row; ``child``, ``sibling`` (labels that share a parent) and ``related`` likewise. Where none of them
     is a candidate, it is the least value of c in the list. ``label_depth`` and ``label_specificity`` are
-    those of `LabelRelations`. Each depends on the row's own list alone.
+    those of `LabelDescriptions`. Each depends on the row's own list alone.
 
     Parameters
     ----------
     wanted : names of columns, such as "parent(score)"
     columns : mapping of name to array (m,)
     candidates : Candidates with m pairs
-    relations : LabelRelations
+    labels : LabelDescriptions
     """
     out: dict[str, np.ndarray] = {}
     links = {}
     for name in wanted:
         kind, _, base = name.removesuffix(")").partition("(")
         if kind in OF_LABELS:
-            values = relations.depth if kind == "label_depth" else relations.specificity
+            values = labels.depth if kind == "label_depth" else labels.specificity
             out[name] = values[candidates.labels].astype(np.float32)
             continue
         if kind not in links:
-            links[kind] = _links(kind, candidates, relations)
+            links[kind] = _links(kind, candidates, labels)
         values = np.asarray(columns[base], np.float32)
         best = _best_siblings if kind == "sibling" else _best_relatives
         out[name] = _or_least(best(*links[kind], values), values, candidates)
@@ -118,10 +118,10 @@ def _or_least(best: np.ndarray, values: np.ndarray, candidates: Candidates) -> n
     return np.where(np.isneginf(best), np.repeat(least, sizes), best)
 
 
-def _links(kind: str, candidates: Candidates, relations: LabelRelations) -> tuple[np.ndarray, np.ndarray]:
+def _links(kind: str, candidates: Candidates, labels: LabelDescriptions) -> tuple[np.ndarray, np.ndarray]:
     """(pair, other): each pair with the pair of a relative in its list; for siblings, with the number of a
     group, which are the labels of one parent in one row."""
-    matrix = relations.related if kind == "related" else relations.parents
+    matrix = labels.related if kind == "related" else labels.parents
     if matrix is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     pair, other = _expanded(matrix, candidates.labels)

@@ -2,9 +2,9 @@
 
 - `LabelNeighbors`, `NeighborShortlister`, `Centroids`, `LabelPrior`, `TailClassifiers`: what the training
   rows of a label are like, and how many there are.
-- `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `BoostedTrees`, `OneVsAll`: classifiers.
+- `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `OneVsAll`: classifiers.
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
-- `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say; `NameMentions`: where a text
+- `NameScorer`, `SpellingScorer`: what the names of labels say; `NameMentions`: where a text
   mentions them; `NameRecord`: how far rows bear them out.
 - `LabelVectorScorer`: vectors of labels that a user gave.
 
@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metarank._util.lazy import imported_when_used
+from metarank._util.modules import imported_when_used
 from metarank._util.registry import SOURCES
 
 if TYPE_CHECKING:  # what type checkers know by its class
     from collections.abc import Callable
 
     from metarank.scorers.base import LabelScorer as LabelScorer
-    from metarank.scorers.classical.boosted_trees import BoostedTrees as BoostedTrees
     from metarank.scorers.classical.forest import ExtraTrees as ExtraTrees
     from metarank.scorers.classical.kernel_ridge import KernelRidge as KernelRidge
     from metarank.scorers.classical.kernel_svm import KernelSVM as KernelSVM
@@ -31,7 +30,6 @@ if TYPE_CHECKING:  # what type checkers know by its class
     from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
     from metarank.scorers.names.given_vectors import LabelVectorScorer as LabelVectorScorer
     from metarank.scorers.names.mentions import NameMentions as NameMentions
-    from metarank.scorers.names.name_embedder import NameEmbedder as NameEmbedder
     from metarank.scorers.names.record import NameRecord as NameRecord
     from metarank.scorers.names.words import NameScorer as NameScorer
     from metarank.scorers.names.words import SpellingScorer as SpellingScorer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,27 +11,15 @@ from sklearn.base import clone
 
 from metarank._util.typed_base import BaseEstimator
 from metarank.persist.spec import Saved
-from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
-from metarank.types.other_names import OtherNames
-from metarank.types.view import Features, TrainingSet, View
-
-_FLOAT32 = np.dtype(np.float32)
-
-# A class has an ability if it implements the method.
-_TOLD_BY = {
-    "proposes": "shortlist",
-    "proposes_points": "shortlist_points",
-    "has_held_out_columns": "score_held_out",
-    "has_held_out_proposals": "shortlist_held_out",
-    "is_tunable": "tuned",
-}
+from metarank.types.label_names import OtherNames
+from metarank.types.view import Features, TrainingSet, TrainingView
 
 
 class Planned(NamedTuple):
-    """A fitted scorer as a source of `metarank.model.plan.Plan`.
+    """A fitted scorer as a source of `metarank.model.answering.plan.Plan`.
 
     Attributes
     ----------
@@ -51,32 +40,23 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
     TypeError, ValueError
         If `score` returns anything else. The message names the scorer.
     """
-    found = scorer.score(X, candidates, **options)
-    shape = candidates.labels.shape
-    if type(found) is dict and all(
-        type(values) is np.ndarray
-        and values.dtype is _FLOAT32
-        and values.shape == shape
-        and type(name) is str
-        for name, values in found.items()
-    ):
-        return found
-    who, m = type(scorer).__name__, candidates.n_pairs
-    rule = f"{who}.score must return a dict of names to arrays of {m} numbers, one a pair"
-    if not isinstance(found, dict):
-        raise TypeError(f"{rule}, got {type(found).__name__}")
-    for name, values in found.items():
+    columns = scorer.score(X, candidates, **options)
+    m = candidates.n_pairs
+    rule = f"{type(scorer).__name__}.score must return a dict of names to arrays of {m} numbers, one a pair"
+    if not isinstance(columns, dict):
+        raise TypeError(f"{rule}, got {type(columns).__name__}")
+    for name, values in columns.items():
         if not isinstance(name, str):
             raise TypeError(f"{rule}, got the name {name!r:.40}")
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
             raise TypeError(f"{rule}, got {type(values).__name__} for {name!r:.40}")
         if values.shape != (m,):
             raise ValueError(f"{rule}, got shape {values.shape} for {name!r:.40}")
-    return found
+    return columns
 
 
 class LabelScorer(Saved, BaseEstimator):
-    """Evidence for pairs (instance, label): fit on a View, score any pair.
+    """Evidence for pairs (instance, label): fit on a TrainingView, score any pair.
 
     A subclass stores its parameters in ``__init__`` (keyword only), learns in `fit` and returns named columns
     from `score`. If it also proposes labels, it implements `shortlist`. To be saved with a model, it lists
@@ -86,24 +66,20 @@ class LabelScorer(Saved, BaseEstimator):
 
     Everything else has a default that suits most scorers. `metarank.scorers.crossfit` computes the columns of
     training rows from scorers that are fitted without the rows' fold; a scorer that can compute them at lower
-    cost implements `score_held_out` and `shortlist_held_out`. `tuned` chooses parameters once for all folds.
-    `search` computes what `shortlist` and `score` have in common. `blocks` divides a fit into parts for
-    several workers (`metarank.scorers.trees.tree_ensemble`). `memory` and `n_columns` tell the memory plan
-    the cost of a fit. The methods from `updated` on handle changes of labels and rows after a fit.
+    cost inherits from `HeldOutColumns` or `HeldOutProposals`, one that finds the best rows of a label from
+    `PointProposer`. `tuned` chooses parameters once for all folds. `search` computes what `shortlist` and
+    `score` have in common. The methods from `updated` on handle changes of labels and rows after a fit.
 
     Attributes
     ----------
     proposes : bool
         Whether it implements `shortlist`.
-    proposes_points : bool
-        Whether it has ``shortlist_points(X, k, n_jobs=1)``: at most k rows of X for each label, the best by
-        its own score, as `Candidates` of the labels.
     is_classifier : bool
         Whether its columns are classifier scores, which the ranker may weight label by label.
     is_label_free : bool
         Whether its columns depend on the texts of the labels alone, not on their training rows.
     reads_names : bool
-        Whether it can score labels without training rows, by their names.
+        Whether it can score labels without training rows, by their names; by default if `is_label_free`.
     reads_given : bool
         Whether it reads what others say of pairs, a `metarank.types.given.Given` of the rows, in place of
         their features X.
@@ -114,15 +90,9 @@ class LabelScorer(Saved, BaseEstimator):
     is_quick : bool
         Whether a fit takes only seconds on any number of rows; `updated` then refits.
     score_without_rows : float or None
-        The value of every column for a label without a row in the View, if that is a constant.
-    has_held_out_columns, has_held_out_proposals, is_tunable : bool
-        Whether it implements `score_held_out`, `shortlist_held_out` and `tuned`.
-    tune : int
-        The number of settings among which `tuned` chooses; see `trying`.
-    rest : tuple of str
-        Names of what a fit in blocks learns apart from the blocks.
+        The value of every column for a label without a row in the TrainingView, if that is a constant.
     source : str
-        The label texts that it reads from a `View`: "label_text", "label_spelling", or "" for none.
+        The label texts that it reads from a `TrainingView`: "label_text", "label_spelling", or "" for none.
     title : str
         Name of its proposals in reports; the default is the name of the class.
     by_block : bool
@@ -137,21 +107,13 @@ class LabelScorer(Saved, BaseEstimator):
         Its name in reports.
     """
 
-    proposes: bool = False
-    proposes_points: bool = False
     is_classifier: bool = False
     is_label_free: bool = False
-    reads_names: bool = False
     reads_given: bool = False
     reads_word_order: bool = False
     proposes_given: bool = False
     is_quick: bool = False
     score_without_rows: float | None = None
-    has_held_out_columns: bool = False
-    has_held_out_proposals: bool = False
-    is_tunable: bool = False
-    tune: int = 0
-    rest: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
     title: ClassVar[str] = ""
     by_block: ClassVar[bool] = False
@@ -160,22 +122,21 @@ class LabelScorer(Saved, BaseEstimator):
     block: str = ""
 
     @property
+    def proposes(self) -> bool:
+        return type(self).shortlist is not LabelScorer.shortlist
+
+    @property
+    def reads_names(self) -> bool:
+        return self.is_label_free
+
+    @property
     def shown_as(self) -> str:
         return type(self).__name__
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        own = vars(cls)
-        for flag, method in _TOLD_BY.items():
-            if method in own and flag not in own:
-                setattr(cls, flag, True)
-        if own.get("is_label_free") is True:
-            cls.reads_names = True
-
     # --- fit and score --------------------------------------------
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
-        """Learn from the rows of the View. Returns self."""
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> LabelScorer:
+        """Learn from the rows of the TrainingView. Returns self."""
         raise TypeError(f"{type(self).__name__} must implement fit")
 
     def score(self, X: Any, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -212,65 +173,18 @@ class LabelScorer(Saved, BaseEstimator):
     def check_given(self, given: Given) -> None:
         """Raise ValueError if what it reads of them is given in another way than in the fit."""
 
-    def training_record(self) -> tuple[str, float, int] | None:
-        """The name of a given source, how often its best pair of a training row was relevant, and in how many
-        rows with labels; None if it is no given source."""
-        return None
-
     # --- held-out rows ------------------------------------------------------
 
-    def tuned(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
-        """An unfitted copy whose free parameters are tuned on the View."""
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> LabelScorer:
+        """An unfitted copy whose free parameters are tuned on the TrainingView."""
         return self
-
-    def trying(self, n: int) -> LabelScorer:
-        """An unfitted copy that `tuned` chooses among n settings, unless it says how many itself; by default
-        self, which has none to choose among."""
-        return self
-
-    def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
-        """The columns of training rows, equal to those of fits without the row's fold."""
-        raise TypeError(f"{type(self).__name__} has no score_held_out of its own")
-
-    def shortlist_held_out(
-        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
-        """The proposals for training rows, equal to those of fits without the row's fold."""
-        raise TypeError(f"{type(self).__name__} has no shortlist_held_out of its own")
 
     def cheaper(self) -> LabelScorer:
         """An unfitted scorer whose columns mean the same at lower cost, perhaps noisier; by default self. It
         describes rows from which only held-out quality and cuts are learned."""
         return self
 
-    # --- what a fit costs ---------------------------------------------------
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """(first, count) of the parts that a fit divides into; one part if it does not divide."""
-        return [(0, 1)]
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        """The memory that its fits need; see `metarank.scorers.sizes`."""
-        return [MemoryPart(type(self).__name__, 16 * sizes.Y.nnz + 8 * sizes.n_labels, (FIT,))]
-
-    def _parts_of(self, sizes: FitSizes, fitted: int, training: int, remedy: str) -> list[MemoryPart]:
-        """The parts of a scorer that is fitted without each fold and on all rows, from the bytes of a fitted
-        scorer and the bytes that training needs in addition."""
-        name = type(self).__name__
-        return [
-            MemoryPart(f"{name} on all rows", fitted + training, (FIT,), remedy),
-            MemoryPart(f"{name} without folds", fitted * sizes.used_folds + training, (DESCRIBE,), remedy),
-        ]
-
-    def n_columns(self) -> int:
-        """The number of columns of `score`, as far as it is known before a fit."""
-        return 1
-
-    def index_kind(self, n_rows: int) -> str | None:
-        """The kind of index over dense training rows that it searches; None if it searches none."""
-        return None
+    # --- parameters -------------------------------------------------
 
     def _check_params(self) -> None:
         """Raise an error for parameters out of range, before any work."""
@@ -278,10 +192,10 @@ class LabelScorer(Saved, BaseEstimator):
     def _restored(self) -> None:
         self._check_params()
 
-    # --- labels and rows that change, shards --------------------------------
+    # --- labels and rows that change --------------------------------
 
-    def updated(self, view: View, *, n_jobs: int = 1) -> LabelScorer | None:
-        """A scorer as if fitted on a View with other rows or labels; None if a refit is required.
+    def updated(self, view: TrainingView, *, n_jobs: int = 1) -> LabelScorer | None:
+        """A scorer as if fitted on a TrainingView with other rows or labels; None if a refit is required.
 
         Labels that are in both keep their ids. Self does not change.
         """
@@ -296,52 +210,41 @@ class LabelScorer(Saved, BaseEstimator):
         return None
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
-        """The texts of the labels that it keeps, (L, d), by their name in a `View`."""
+        """The texts of the labels that it keeps, (L, d), by their name in a `TrainingView`."""
         return {}
 
     def other_names(self) -> dict[str, OtherNames]:
-        """The alternative names of the labels that it keeps, by their name in a `View`."""
+        """The alternative names of the labels that it keeps, by their name in a `TrainingView`."""
         return {}
 
     def labels_named(self) -> np.ndarray:
         """The labels that it looks for in the words of texts, if it `reads_word_order`."""
         return np.zeros(0, np.int32)
 
-    def label_phrases(self) -> list[str] | None:
-        """The phrases from which it learned about each label, if it did."""
-        return None
 
-    def of_labels(self, first: int, last: int) -> LabelScorer | None:
-        """The scorer restricted to a range of labels, renumbered from 0; None if it cannot be restricted."""
-        return None
+class HeldOutColumns(LabelScorer):
+    """A scorer that computes the columns of held-out rows without a fit for each fold."""
 
-    def rows_searched(self) -> tuple[Features, np.ndarray] | None:
-        """The training rows (n, d) and the numbers of those that it searches for neighbours. None if results
-        from parts of the rows cannot be merged exactly."""
-        return None
+    @abstractmethod
+    def score_held_out(
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> dict[str, np.ndarray]:
+        """The columns of some training rows, equal to those of fits without the row's fold."""
 
-    def without_rows(self) -> LabelScorer:
-        """A copy without `rows_searched`, which scores by neighbours that were found elsewhere."""
-        return self
 
-    # --- saving -------------------------------------------------------------
+class HeldOutProposals(HeldOutColumns):
+    """A scorer that also proposes labels for held-out rows without a fit for each fold."""
 
-    def sizes(self) -> tuple[int | None, int | None]:
-        """(features, labels) of the fitted scorer; None if it does not know.
+    @abstractmethod
+    def shortlist_held_out(
+        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> Candidates:
+        """The proposals for some training rows, equal to those of fits without the row's fold."""
 
-        A loaded model compares them with its own. The default is the sizes "d" and "L" of the saved state.
-        """
-        known = super().named_sizes()
-        return known.get("d"), known.get("L")
 
-    def rows_kept(self) -> int | None:
-        """The number of training rows that the fitted scorer keeps; None if it keeps none.
+class PointProposer(LabelScorer):
+    """A scorer that proposes rows for labels, beside labels for rows."""
 
-        A loaded model compares it with its own. The default is the size "rows" of the saved state.
-        """
-        return super().named_sizes().get("rows")
-
-    def named_sizes(self) -> dict[str, int]:
-        """The known sizes, by name."""
-        d, L = self.sizes()
-        return {name: n for name, n in (("d", d), ("L", L), ("rows", self.rows_kept())) if n is not None}
+    @abstractmethod
+    def shortlist_points(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
+        """At most k rows of X for each label, the best by its own score: row l holds those of label l."""

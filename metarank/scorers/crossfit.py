@@ -1,7 +1,7 @@
 """Cross-fitting: held-out columns and proposals for the training rows. No other module runs folds.
 
-Every column of a training pair comes from a scorer fitted on the View without the pair's fold. All scorers
-share one fold map, so that all columns of a pair come from the same held-out View. A scorer's free parameters
+Every column of a training pair comes from a scorer fitted on the view without the pair's fold. All scorers
+share one fold map, so that all columns of a pair come from the same held-out view. A scorer's free parameters
 (the width of a kernel, the C of an SVM) may be tuned once on all rows, by `tuned`: a row's labels can then
 influence that choice, but not the row's own held-out value under it.
 
@@ -14,7 +14,7 @@ The *reported* held-out quality needs more. The column of a pair tells how many 
 outside the pair's fold, and so how many it has inside. A ranker that learns from columns which know the
 labels of fold f can read these counts, and looks better on fold f than on new rows. So the ranker that is
 judged on an outer part learns either from columns without that part (`nested_columns`), or from rows of the
-same fold as the part (`inner_parts`), all described by the View without that fold.
+same fold as the part (`inner_parts`), all described by the TrainingView without that fold.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from metarank._util.progress import in_turn, side_by_side
 from metarank._util.threads import in_threads
-from metarank.scorers.base import LabelScorer, columns_of
+from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, PointProposer, columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 
@@ -71,7 +71,7 @@ def held_out_columns(
     dict of name to float32 array (m,)
     """
     rows = np.arange(len(data.fold)) if rows is None else rows
-    if scorer.has_held_out_columns:
+    if isinstance(scorer, HeldOutColumns):
         return scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
     return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
 
@@ -116,7 +116,7 @@ def held_out_shortlist(
 
     The fits are added to `fits`, if given, so that `held_out_columns` can use them.
     """
-    if scorer.has_held_out_proposals:
+    if isinstance(scorer, HeldOutProposals):
         return scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
     return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
@@ -146,7 +146,7 @@ def refit_shortlist(
 
 
 def held_out_points(
-    scorer: Any,
+    scorer: PointProposer,
     data: TrainingSet,
     k: int,
     *,
@@ -156,7 +156,7 @@ def held_out_points(
 ) -> Candidates:
     """For each fold, the k best of its rows for each label, from a fit without the fold; by row.
 
-    The scorer is one that `proposes_points`. A row's place among the proposals depends on the other rows of
+    A row's place among the proposals depends on the other rows of
     its fold, and on no label of any of them.
     """
     X = data.read_by(scorer)
@@ -224,12 +224,7 @@ class OuterPart(Generic[D]):
 
 def can_nest(data: TrainingSet) -> bool:
     """Whether there are enough rows and folds to leave out two parts."""
-    return len(data.fold) >= _LEAST_ROWS and n_outer_parts(data.fold) > 2
-
-
-def n_outer_parts(fold: np.ndarray) -> int:
-    """The number of parts into which `nested_columns` divides a fold map."""
-    return len(np.unique(_parts_of_folds(fold)))
+    return len(data.fold) >= _LEAST_ROWS and len(np.unique(data.fold)) > 2
 
 
 def nested_columns(
@@ -262,13 +257,13 @@ def nested_columns(
 
     def without(out: int) -> T:
         seen = np.flatnonzero(part != out)
-        rest, own = data.part(seen, part[seen]), candidates.rows(seen)
+        rest, of_rest = data.part(seen, part[seen]), candidates.rows(seen)
 
         def columns(i: int) -> dict[str, np.ndarray]:
             known = {p: fits.pop((i, p, out)) for p in numbers if (i, p, out) in fits}
-            found = held_out_columns(cheaper[i], rest, own, n_jobs=n_jobs, fits=known)
+            held_out = held_out_columns(cheaper[i], rest, of_rest, n_jobs=n_jobs, fits=known)
             fits.update({(i, out, p): fit for p, fit in known.items() if p > out})
-            return found
+            return held_out
 
         described = in_turn(columns, range(len(cheaper)), lambda i: type(cheaper[i]).__name__)
         return use(OuterPart(np.flatnonzero(part == out), seen, described))
@@ -278,7 +273,7 @@ def nested_columns(
 
 def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart[Any]]:
     """Outer parts that need no further fit. Each is an inner fold of one fold. The ranker that is judged on
-    it learns from the other rows of the same fold, which the same View describes."""
+    it learns from the other rows of the same fold, which the same TrainingView describes."""
     return [
         OuterPart(held_out, seen)
         for f in np.unique(fold)
@@ -310,11 +305,6 @@ def scatter_folds(
         part = one_fold(f, threads)
         at = np.flatnonzero(pair_fold == f)
         for name, values in part.items():
-            if np.shape(values) != at.shape:
-                raise ValueError(
-                    f"column {name!r} of a scorer must hold one value a pair, shape {at.shape}, "
-                    f"got {np.shape(values)}"
-                )
             with lock:
                 if name not in out:
                     out[name] = np.zeros(candidates.n_pairs, np.float32)
@@ -330,8 +320,8 @@ def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int
     threads = max(1, n_jobs // workers)
     parts = side_by_side([f"fold {number} of {len(folds)}" for number in range(1, len(folds) + 1)])
 
-    def told(f: Any, part: AbstractContextManager[None]) -> T:
+    def with_progress(f: Any, part: AbstractContextManager[None]) -> T:
         with part:
             return one_fold(int(f), threads)
 
-    return list(in_threads(told, folds, parts, n_jobs=workers))
+    return list(in_threads(with_progress, folds, parts, n_jobs=workers))

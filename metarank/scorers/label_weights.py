@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from metarank._util.elementary import exp
 from metarank.metrics.propensity import PRESETS, inv_propensity
-from metarank.types.view import View
+from metarank.types.view import TrainingView
 
 RELEVANCES: Final = ("graded", "inverse-propensity", "binary")
 # Log-probability of a label that is in no tree, or in which no tree believes.
@@ -26,8 +26,8 @@ def check_relevance(relevance: Any, propensity: Any) -> None:
     propensity_curve(propensity)
 
 
-def relevances(view: View, relevance: str, propensity: Any) -> sp.csr_matrix:
-    """The View's relevances, "graded" as they are, 1, or 1 / p_l; a copy."""
+def relevances(view: TrainingView, relevance: str, propensity: Any) -> sp.csr_matrix:
+    """The TrainingView's relevances, "graded" as they are, 1, or 1 / p_l; a copy."""
     Y = view.Y.copy()
     if relevance != "graded":
         Y.data = np.ones_like(Y.data)
@@ -37,7 +37,7 @@ def relevances(view: View, relevance: str, propensity: Any) -> sp.csr_matrix:
     return Y
 
 
-def relevance_weights(view: View, relevance: str, propensity: Any) -> np.ndarray | None:
+def relevance_weights(view: TrainingView, relevance: str, propensity: Any) -> np.ndarray | None:
     """1 / p_l of the labels (L,) where relevance is by inverse propensity, else None."""
     if relevance != "inverse-propensity" or view.n_rows <= 2:  # fewer say nothing of propensities
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 from metarank.data.label_text import label_text_of
 from metarank.scorers.base import LabelScorer
-from metarank.types.arrays import csr_parts, remembered_parts
+from metarank.types.arrays import csr_parts
 from metarank.types.checks import (
     check_features,
     check_labels,
@@ -23,7 +24,7 @@ from metarank.types.checks import (
     check_savable_width,
     is_ready,
 )
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import Features, TrainingSet, TrainingView
 
 S = TypeVar("S", bound="Shortlister")
 
@@ -44,7 +45,6 @@ class Shortlister(LabelScorer):
     n_features_in_: int
     n_labels_: int
     random_state: Any = 0
-    verbose: int = 0
     # Whether a fit on a Dataset reads the names of its labels.
     uses_names: ClassVar[bool] = False
 
@@ -62,7 +62,7 @@ class Shortlister(LabelScorer):
 
         Parameters
         ----------
-        X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
+        X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a TrainingView
         Y : relevances >= 0 (n, L), or a list of label lists, whose integers are places in [0, L)
         y : Y by the name that scikit-learn has for it; not both
         sample_weight : array (n,) or None
@@ -82,9 +82,9 @@ class Shortlister(LabelScorer):
         params = self.get_params(deep=False)
         given = params.get("hierarchy")
         seed = seed_of(self.random_state)
-        if isinstance(X, View):
+        if isinstance(X, TrainingView):
             if Y is not None:
-                raise ValueError("Y must be None where X is a View, which holds the labels")
+                raise ValueError("Y must be None where X is a TrainingView, which holds the labels")
             view = X
         else:
             named = None
@@ -115,14 +115,17 @@ class Shortlister(LabelScorer):
         learned.n_features_in_, learned.n_labels_ = view.n_features, view.n_labels
         learned._learn(view, weight, resolve_n_jobs(n_jobs))
         report("done", 1.0)
-        self.__dict__ = learned.__dict__ | params
+        for name in vars(self).keys() - vars(learned).keys():
+            if isinstance(getattr(type(self), name, None), cached_property):  # of the fit before
+                delattr(self, name)
+        vars(self).update(vars(learned) | params)
         return self
 
-    def _ready(self: S, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> S:
-        """The estimator that is to learn from a View, with all that is chosen before."""
+    def _ready(self: S, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> S:
+        """The estimator that is to learn from a TrainingView, with all that is chosen before."""
         return self
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
 
     def _check_is_fitted(self) -> None:
@@ -142,12 +145,8 @@ class Shortlister(LabelScorer):
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the conversion."""
         self._check_is_fitted()
-        if isinstance(X, (sp.csr_matrix, sp.csr_array)) and X.shape[1] == self.n_features_in_:
-            known = remembered_parts(X)
-            if known is not None:
-                return known
-            if is_ready(X):
-                return csr_parts(X)
+        if is_ready(X) and X.shape[1] == self.n_features_in_:
+            return csr_parts(X)
         return csr_parts(self._rows(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:

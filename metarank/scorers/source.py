@@ -90,14 +90,14 @@ def labels_told_of(
 
     `named` returns the ids of labels with a known word in the texts that a source reads.
     """
-    told = np.zeros(n_labels, bool)
+    is_known = np.zeros(n_labels, bool)
     for scorer in describers(sources):
         reads_names = scorer.source or scorer.reads_word_order
         if (scorer.reads_given and not scorer.reads_word_order) or (scorer.reads_names and not reads_names):
             return np.ones(n_labels, bool)
         for labels in named(scorer) if scorer.reads_names else ():
-            told[labels] = True
-    return told
+            is_known[labels] = True
+    return is_known
 
 
 def describers(sources: Iterable[Source]) -> list[LabelScorer]:

@@ -1,25 +1,34 @@
-"""`WrappedScorer`: another scorer's evidence, for a part of what its View has."""
+"""Scorers that use another one: of one block of the features, of one objective, or for the labels of now."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
 
-from metarank.scorers.base import LabelScorer
-from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.types.candidates import Candidates
-from metarank.types.view import Features
+from metarank.persist.fields import Declared, Ids, Integer, Known, Object, Text
+from metarank.persist.spec import Spec
+from metarank.scorers.base import HeldOutColumns, LabelScorer
+from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.neighbors.training_rows import check_lists
+from metarank.types.block_columns import BlockColumns
+from metarank.types.candidates import Candidates, canonical_csr
+from metarank.types.label_names import OtherNames
+from metarank.types.view import Features, TrainingSet, TrainingView
 
 
 def as_of_scorer(name: str) -> Any:
     """An attribute of a scorer that is made of another one, `scorer`: that one's."""
-    return property(lambda own: getattr(own.scorer, name), doc="That of the scorer.")
+    return property(lambda wrapper: getattr(wrapper.scorer, name), doc="That of the scorer.")
 
 
 class WrappedScorer(LabelScorer):
-    """Base of scorers that fit another one, `scorer`, on a part of their View.
+    """Base of scorers that fit another one, `scorer`, on a part of their TrainingView.
 
     Attributes
     ----------
@@ -39,7 +48,6 @@ class WrappedScorer(LabelScorer):
     reads_names: bool = as_of_scorer("reads_names")
     reads_given: bool = as_of_scorer("reads_given")
     is_quick: bool = as_of_scorer("is_quick")
-    is_tunable: bool = as_of_scorer("is_tunable")
     score_without_rows: float | None = as_of_scorer("score_without_rows")
     source: ClassVar[str] = as_of_scorer("source")
 
@@ -51,23 +59,274 @@ class WrappedScorer(LabelScorer):
     def shown_as(self) -> str:
         return f"{self.scorer.shown_as} of {self.prefix}"
 
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        return self.scorer.memory(sizes, keeps_products=keeps_products)
-
-    def n_columns(self) -> int:
-        return self.scorer.n_columns()
-
-    def index_kind(self, n_rows: int) -> str | None:
-        return self.scorer.index_kind(n_rows)
-
     def score(
-        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, **found: Any
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, **shared: Any
     ) -> dict[str, np.ndarray]:
         """The scorer's columns."""
-        return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs, **found))
+        return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs, **shared))
 
     def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {f"{self.prefix}: {name}": values for name, values in columns.items()}
 
     def _restored(self) -> None:
         self.scorer_ = self.scorer
+
+
+class BlockScorer(WrappedScorer):
+    """A scorer that sees one block; its columns are named ``<block>: <column>``.
+
+    Parameters
+    ----------
+    scorer : LabelScorer
+    block : str
+
+    Examples
+    --------
+    >>> from metarank.scorers.neighbors.centroids import Centroids
+    >>> from metarank.types.view import TrainingSet
+    >>> X = np.float32([[1, 0, 9], [0, 1, 8], [1, 1, 7]])
+    >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1], [1, 1]]))
+    >>> blocks = [BlockColumns("place", "vector", 0, 2, True), BlockColumns("age", "numbers", 2, 3, True)]
+    >>> data = TrainingSet(X, Y, np.zeros(3), blocks=blocks)
+    >>> scorer = BlockScorer(scorer=Centroids(), block="place").fit(data.view())
+    >>> list(scorer.score(X, Candidates.all_labels(3, 2)))
+    ['place: centroid_l2', 'place: centroid_cosine']
+    """
+
+    columns_: BlockColumns
+
+    proposes: bool = as_of_scorer("proposes")
+
+    saved: ClassVar[Spec] = Spec(
+        Text("block"),
+        Object("columns_", BlockColumns, inline=True),
+        Integer("n_features_", 1, size="d"),
+        Object("scorer", LabelScorer, ("L", "rows"), of=lambda own: own.scorer_),
+        check=lambda known: _check_columns(known),
+    )
+
+    def __init__(self, *, scorer: LabelScorer, block: str) -> None:
+        self.scorer = scorer
+        self.block = block
+
+    @property
+    def prefix(self) -> str:
+        return self.block
+
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer:
+        """An unfitted copy whose scorer's free parameters are tuned on the block."""
+        return BlockScorer(
+            scorer=self.scorer.tuned(view.of_block(self.block), n_jobs=n_jobs), block=self.block
+        )
+
+    def cheaper(self) -> BlockScorer:
+        return BlockScorer(scorer=self.scorer.cheaper(), block=self.block)
+
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer:
+        """Fit the scorer on the block. Returns self."""
+        return self._with(clone(self.scorer).fit(view.of_block(self.block), n_jobs=n_jobs), view)
+
+    def _with(self, scorer: LabelScorer, view: TrainingView) -> BlockScorer:
+        self.scorer_ = scorer
+        self.n_features_: int = view.n_features
+        self.columns_ = replace(view.block(self.block), words=None)
+        return self
+
+    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+        return self.scorer_.search(self.columns_.of(X), n_jobs=n_jobs)
+
+    def score(
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, **shared: Any
+    ) -> dict[str, np.ndarray]:
+        """The scorer's columns."""
+        return super().score(self.columns_.of(X), candidates, n_jobs=n_jobs, **shared)
+
+    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1, **shared: Any) -> Candidates:
+        """The scorer's proposals."""
+        return self.scorer_.shortlist(self.columns_.of(X), k, n_jobs=n_jobs, **shared)
+
+    def neighbors_of(
+        self, X: Features, label: int, k: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.scorer_.neighbors_of(self.columns_.of(X), label, k)
+
+    def updated(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer | None:
+        new = self.scorer_.updated(view.of_block(self.block), n_jobs=n_jobs)
+        return None if new is None else BlockScorer(scorer=new, block=self.block)._with(new, view)
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        """The scorer's, in the columns of the block."""
+        return {name: self._placed(text) for name, text in self.scorer_.label_texts().items()}
+
+    def other_names(self) -> dict[str, OtherNames]:
+        """The scorer's, in the columns of the block."""
+        by_source = self.scorer_.other_names()
+        return {
+            source: OtherNames(self._placed(names.text), names.label) for source, names in by_source.items()
+        }
+
+    def block_rows(self) -> tuple[BlockColumns, Any, sp.csr_matrix] | None:
+        training = self.scorer_.training_labels()
+        return None if training is None else (self.columns_, *training)
+
+    def _placed(self, text: sp.csr_matrix) -> sp.csr_matrix:
+        """A matrix of the block's columns as one of all columns."""
+        shape = (text.shape[0], self.n_features_)
+        return canonical_csr(text.data, text.indices + self.columns_.start, text.indptr, shape)
+
+
+def _check_columns(known: Known) -> None:
+    columns, width = known.columns_, known.scorer.named_sizes().get("d")
+    if columns.stop > known.n_features_ or width not in (None, columns.stop - columns.start):
+        raise ValueError(
+            f"columns must be those of the scorer, which has {width}, of {known.n_features_}, got "
+            f"{columns.start} to {columns.stop}"
+        )
+
+
+class ObjectiveScorer(WrappedScorer, HeldOutColumns):
+    """A scorer that is fitted on one objective's labels; its columns are named ``<objective>: <column>``.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from metarank.scorers.neighbors.prior import LabelPrior
+    >>> clicks = sp.csr_matrix(np.float32([[1], [0]]))
+    >>> data = TrainingSet(np.ones((2, 1), np.float32), clicks, np.zeros(2), targets={"clicks": clicks})
+    >>> scorer = ObjectiveScorer(scorer=LabelPrior(), objective="clicks").fit(data.view())
+    >>> list(scorer.score(data.X, Candidates.all_labels(2, 1)))
+    ['clicks: prior']
+    """
+
+    saved: ClassVar[Spec] = Spec(
+        Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_)
+    )
+
+    def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
+        self.scorer = scorer
+        self.objective = objective
+
+    @property
+    def prefix(self) -> str:
+        return self.objective
+
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> ObjectiveScorer:
+        """An unfitted copy whose scorer's free parameters are tuned on the TrainingView."""
+        tuned = self.scorer.tuned(view.of_objective(self.objective), n_jobs=n_jobs)
+        return ObjectiveScorer(scorer=tuned, objective=self.objective)
+
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> ObjectiveScorer:
+        """Fit the scorer on the TrainingView's rows and the labels of the objective. Returns self."""
+        self.scorer_: LabelScorer = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
+        return self
+
+    def score_held_out(
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> dict[str, np.ndarray]:
+        """The scorer's columns of training rows, from fits without the row's fold."""
+        of_objective = data.of_objective(self.objective)
+        return self._named(held_out_columns(self.scorer, of_objective, candidates, rows=rows, n_jobs=n_jobs))
+
+
+def _check_kept(known: Known) -> None:
+    if isinstance(known.scorer, KeptScorer) or not len(known.now):
+        raise ValueError("scorer must be one of some labels, not kept itself")
+
+
+class KeptScorer(LabelScorer):
+    """A fitted scorer with its labels mapped to those of now.
+
+    Removed labels are never proposed. A label into which others were merged gets the maximum of their scores.
+    A label that the scorer does not know gets `score_without_rows` if that is a number, else the lowest score
+    of the row's candidates; if the scorer knows none of these, the score of its label 0.
+
+    Parameters
+    ----------
+    scorer : fitted LabelScorer
+    now : int32 array
+        The present id of each label of the scorer, or -1 if it was removed.
+    n_labels : int
+        Present size L of the label set.
+    """
+
+    is_classifier: bool = as_of_scorer("is_classifier")
+    proposes: bool = as_of_scorer("proposes")
+
+    saved: ClassVar[Spec] = Spec(
+        Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),
+        Declared("n_labels", size="L"),
+        Ids("now", np.int32, ("before",), least=-1, below="L"),
+        check=_check_kept,
+    )
+
+    def __init__(self, *, scorer: LabelScorer, now: np.ndarray, n_labels: int) -> None:
+        self.scorer = scorer
+        self.now = now
+        self.n_labels = n_labels
+
+    @property
+    def shown_as(self) -> str:
+        return self.scorer.shown_as
+
+    @classmethod
+    def of(cls, scorer: Any, now: np.ndarray, n_labels: int) -> KeptScorer:
+        """The scorer after one more change. `now` maps each earlier label to its present id, or -1."""
+        if isinstance(scorer, cls):
+            earlier = scorer.now
+            now = np.where(earlier >= 0, now[earlier], -1)
+            scorer = scorer.scorer
+        return cls(scorer=scorer, now=np.ascontiguousarray(now, np.int32), n_labels=n_labels)
+
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """(indptr int64 (L + 1), labels int32): the scorer's labels that each present label stands for."""
+        known = np.flatnonzero(self.now >= 0).astype(np.int32)
+        indptr = np.zeros(self.n_labels + 1, np.int64)
+        np.cumsum(np.bincount(self.now[known], minlength=self.n_labels), out=indptr[1:])
+        return indptr, known[np.argsort(self.now[known], kind="stable")]
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """The columns of the scorer, float32 (m,)."""
+        check_lists(candidates, X.shape[0], self.n_labels)
+        start, members = self._members
+        row_of_pair, labels = candidates.row_of_pair, candidates.labels
+        counts = np.diff(start)[labels]
+        first = np.cumsum(counts) - counts
+        known = members[np.arange(counts.sum()) + np.repeat(start[labels] - first, counts)]
+        row = np.repeat(row_of_pair, counts)
+        n_known = len(known)
+        unknown = np.setdiff1d(row_of_pair, row)  # rows without a candidate that the scorer knows
+        row, known = np.append(row, unknown), np.append(known, np.zeros(len(unknown), np.int32))
+        order = np.lexsort((known, row))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=candidates.n_rows))])
+        known_pairs = Candidates(indptr, known[order], len(self.now))
+        filled = np.flatnonzero(np.diff(indptr))
+        columns = {}
+        for name, values in self.scorer.score(X, known_pairs, n_jobs=n_jobs).items():
+            lowest = np.zeros(candidates.n_rows, np.float32)
+            if len(filled):
+                lowest[filled] = np.minimum.reduceat(values, indptr[filled])
+            blank = self.scorer.score_without_rows
+            column = lowest[row_of_pair] if blank is None else np.full(len(labels), blank, np.float32)
+            by_pair = np.empty_like(values)
+            by_pair[order] = values
+            if n_known:
+                column[counts > 0] = np.maximum.reduceat(by_pair[:n_known], first[counts > 0])
+            columns[name] = column
+        return columns
+
+    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+        """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
+        listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
+        label = self.now[listed.labels]
+        kept = np.flatnonzero(label >= 0)
+        row, label = listed.row_of_pair[kept], label[kept]
+        order = np.lexsort((label, row))
+        row, label = row[order], label[order]
+        starts = np.flatnonzero(np.diff(row * np.int64(self.n_labels) + label, prepend=-1))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[starts], minlength=listed.n_rows))])
+        scores = {
+            name: np.maximum.reduceat(values[kept[order]], starts) if len(starts) else values[:0]
+            for name, values in listed.scores.items()
+        }
+        return Candidates(indptr, label[starts], self.n_labels, scores)

@@ -4,37 +4,86 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from metarank import persist
+from metarank import _core, persist
 from metarank._util.elementary import logistic
 from metarank._util.extra import require_extra
-from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
-from metarank._util.progress import report, shows_progress
+from metarank._util.parameters import (
+    check_choice,
+    check_integer,
+    check_random_state,
+    check_real,
+    one_target,
+    seed_of,
+)
+from metarank._util.progress import check_verbose, report, shows_progress
 from metarank._util.threads import resolve_n_jobs
+from metarank.data.dataset import Dataset
+from metarank.persist import fields
 from metarank.persist.spec import Saved, Spec
-from metarank.text.index import LabelIndex
-from metarank.text.inference import TextModel
-from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
-from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss, NameActivation
-from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
+from metarank.persist.tensors import Tensors
+from metarank.persist.trust import MOST
 from metarank.text.scores import ScoredLabels
-from metarank.text.state import SAVED
-from metarank.text.subwords import Subwords, TokenLists
-from metarank.text.unseen import unseen_ids, with_unseen
-from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates
-from metarank.types.label_table import LabelTable
+from metarank.text.subwords import Subwords
+from metarank.types.arrays import unit_rows
+from metarank.types.checks import check_labels
 from metarank.types.ranking import Ranking, check_k
 
+_CHOICES = {
+    "combine": ("lale", "id", "text", "concat", "gile"),
+    "encoder": ("bilstm", "cnn", "bow", "mean"),
+    "loss": ("bce", "warp"),
+    "name_activation": ("linear", "relu"),
+    "bias": ("auto", "label", "global"),
+}
+_SIZES = ("subword_dim", "hidden_dim", "embedding_dim")
+# Parameters that a fitted model is made by: setting them afterwards says how the next fit is made.
+_STRUCTURE = ("combine", "encoder", "name_activation", "bias", "max_length", *_SIZES)
+_LARGEST_SIZE = 1 << 20
+# Labels of the training that one never seen is like.
+_NEAREST_NAMES = 5
 
+
+class _Weights(fields.Field):
+    """The network of a fitted model, as its weights."""
+
+    def written(self, value: Any) -> Tensors:
+        return Tensors({name: tensor.numpy() for name, tensor in value.state_dict().items()})
+
+    def read(self, value: Any, known: fields.Known) -> Any:
+        import torch
+
+        from metarank.text.network import Network
+
+        with torch.device("meta"):  # shapes alone
+            network = Network(known.made, len(known.subwords_), known["trained"])
+        shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+        arrays = (fields.Array(name, np.float32, shape, key=name) for name, shape in shapes.items())
+        fields.Group(self.name, dict, *arrays, key=self.saved_key).take({self.saved_key: value}, known)
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in known.values[self.name].items()}
+        network.load_state_dict(tensors, assign=True)
+        return network.eval()
+
+
+def _check_loaded(model: LabelEmbedder) -> None:
+    require_extra("text", "torch", "tokenizers")
+    model._check_parameters()
+
+
+def _check_names(known: fields.Known) -> None:
+    if known.label_names_ is None and known.combine != "id":
+        raise known.fail("label_names", f"be known for combine={known.combine!r}", None)
+
+
+@dataclass(eq=False, repr=False)
 class LabelEmbedder(Saved, BaseEstimator):
     """Ranks labels for short texts: ``score = q . f + b`` of an encoded query q and a vector f of the label.
 
@@ -42,8 +91,7 @@ class LabelEmbedder(Saved, BaseEstimator):
     of the label's own adjusts it. Subwords come from byte-pair encoding of the training texts and the label
     names. q and f_text are the last states of both directions of two BiLSTMs (or another encoder), each
     with a dense layer; the two share only the table of subword vectors. Adam minimises the binary
-    cross-entropy of ``sigmoid(score)``. Training needs torch and tokenizers (the extra ``text``); a fitted
-    model needs tokenizers alone.
+    cross-entropy of ``sigmoid(score)``. Needs torch and tokenizers (the extra ``text``).
 
     Parameters
     ----------
@@ -90,13 +138,8 @@ class LabelEmbedder(Saved, BaseEstimator):
     name_activation : "linear" or "relu"
         Activation at the end of the names' encoder. "relu" is the paper's. Since q is never negative
         either, no entry of q can then lower a score, and training often stops short.
-    device : "auto", "cpu" or "cuda"
-        Device for training.
-    search : "exact" or "faiss"
-        How `rank` finds labels: among all, or among those that an HNSW graph of FAISS over the label vectors
-        proposes (at least 64 and four times k). Scores are the same; "faiss" may miss a label.
     n_jobs : int or None
-        Threads; no result depends on it.
+        Threads. The same number of threads gives the same bytes.
     random_state : int, None, RandomState or Generator
         As for `MetaRanker`.
     verbose : int
@@ -109,7 +152,8 @@ class LabelEmbedder(Saved, BaseEstimator):
         All labels, and those that came before `add_labels`.
     label_vectors_ : float32 array (L, E)
     label_bias_ : float32 array (L,)
-    weights_ : dict of str to float32 array
+    network_ : torch.nn.Module
+        Its weights are saved in the safetensors format.
     n_parameters_ : int
     history_ : dict
         "loss" and, with a held-out part, "nDCG@5" after each epoch.
@@ -129,58 +173,45 @@ class LabelEmbedder(Saved, BaseEstimator):
     array([[1]], dtype=int32)
     """
 
-    saved: ClassVar[Spec] = SAVED
+    combine: Literal["lale", "id", "text", "concat", "gile"] = "lale"
+    encoder: Literal["bilstm", "cnn", "bow", "mean"] = "bilstm"
+    _: KW_ONLY
+    vocabulary_size: int = 32_000
+    subword_dim: int = 256
+    hidden_dim: int = 256
+    embedding_dim: int = 256
+    max_length: int = 32
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    n_epochs: int = 30
+    patience: int = 3
+    validation_fraction: float = 0.1
+    dropout: float = 0.0
+    id_penalty: float = 0.0
+    sampled_labels: int | Literal["auto"] | None = "auto"
+    loss: Literal["bce", "warp"] = "bce"
+    bias: Literal["auto", "label", "global"] = "auto"
+    name_activation: Literal["linear", "relu"] = "linear"
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
 
-    def __init__(
-        self,
-        combine: Combine = "lale",
-        encoder: EncoderKind = "bilstm",
-        *,
-        vocabulary_size: int = 32_000,
-        subword_dim: int = 256,
-        hidden_dim: int = 256,
-        embedding_dim: int = 256,
-        max_length: int = 32,
-        batch_size: int = 256,
-        learning_rate: float = 3e-3,
-        n_epochs: int = 30,
-        patience: int = 3,
-        validation_fraction: float = 0.1,
-        dropout: float = 0.0,
-        id_penalty: float = 0.0,
-        sampled_labels: int | Literal["auto"] | None = "auto",
-        loss: Loss = "bce",
-        bias: Literal["auto", "label", "global"] = "auto",
-        name_activation: NameActivation = "linear",
-        device: Literal["auto", "cpu", "cuda"] = "auto",
-        search: Literal["exact", "faiss"] = "exact",
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.combine = combine
-        self.encoder = encoder
-        self.vocabulary_size = vocabulary_size
-        self.subword_dim = subword_dim
-        self.hidden_dim = hidden_dim
-        self.embedding_dim = embedding_dim
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.dropout = dropout
-        self.id_penalty = id_penalty
-        self.sampled_labels = sampled_labels
-        self.loss = loss
-        self.bias = bias
-        self.name_activation = name_activation
-        self.device = device
-        self.search = search
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    saved: ClassVar[Spec] = Spec(
+        fields.Params(
+            of=lambda model: {**model.get_params(deep=False), **model.structure_},
+            seeded=MOST,
+            check=_check_loaded,
+        ),
+        fields.Array("label_vectors_", np.float32, ("L", lambda known: int(known.embedding_dim))),
+        fields.Array("label_bias_", np.float32, ("L",)),
+        fields.Integer("n_trained_labels_", 1, "L", size="trained"),
+        fields.Strings("label_names_", "L", optional=True),
+        fields.Object("subwords_", Subwords, inline=True),
+        _Weights("network_", key="weights"),
+        fields.Each("history_", fields.List("", fields.Number("", floats="any"))),
+        fields.Integer("best_epoch_"),
+        check=_check_names,
+    )
 
     # --- fit ---------------------------------------------------------------
 
@@ -192,7 +223,6 @@ class LabelEmbedder(Saved, BaseEstimator):
         label_names: Sequence[str] | None = None,
         *,
         y: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         unlabelled: Sequence[str] | None = None,
     ) -> LabelEmbedder:
         """Learn from texts and their labels.
@@ -207,10 +237,6 @@ class LabelEmbedder(Saved, BaseEstimator):
             Y by the name that scikit-learn has for it; not both.
         label_names : sequence of str (L), optional
             Needed unless ``combine="id"`` or `Y` is lists of names. Names may be equal, or empty.
-        checkpoint : path, optional
-            A file that is replaced after each epoch. If it exists, training resumes from it, with the same
-            result as without the interruption. `n_epochs` and `patience` may differ from before; finished
-            epochs are kept.
         unlabelled : sequence of str, optional
             Further texts, from which subwords and, with ``encoder="mean"``, their first vectors are learned.
 
@@ -224,70 +250,57 @@ class LabelEmbedder(Saved, BaseEstimator):
             Without the extra ``text``.
         ValueError, TypeError
             An input or a parameter is invalid; the message names it.
-        OSError
-            If `checkpoint` cannot be written.
         """
         Y = one_target(Y, y)
-        n_jobs = check_parameters(self)
-        kept = None if checkpoint is None else check_checkpoint(checkpoint)
-        if kept is not None:
-            require_seed(self.random_state, "where a checkpoint is kept")
-        texts, Y, names = check_input(texts, Y, label_names)
-        further = [] if unlabelled is None else check_texts(unlabelled, "unlabelled")
-        if names is None and self.combine in WITH_NAMES:
+        n_jobs = self._check_parameters()
+        texts, Y, names = _read_input(texts, Y, label_names)
+        further = [] if unlabelled is None else _read_texts(unlabelled, "unlabelled")
+        if names is None and self.combine != "id":
             raise ValueError(f"label_names must be given for combine={self.combine!r}, got None")
         require_extra("text", "torch", "tokenizers")
-        from metarank.text.fitting import fit_network
+        from metarank.text.training import trained
 
-        named = names if names is not None and self.combine in WITH_NAMES else []
-        seeded = clone(self).set_params(random_state=seed_of(self.random_state))
-        fitted = fit_network(seeded, texts, Y, named, n_jobs, kept, further)
+        seed = seed_of(self.random_state)
+        named = None if self.combine == "id" else names
+        found = trained(self, texts, Y, named, seed, n_jobs, further)
         report("done", 1.0)
-        self.structure_: dict[str, Any] = {name: getattr(self, name) for name in STRUCTURE}
-        self.random_state_: int = seeded.random_state
-        self.label_names_ = names
-        self.n_labels_: int = int(Y.shape[1])
-        self.n_trained_labels_: int = self.n_labels_
-        self.subwords_: Subwords = fitted.subwords
-        self.weights_: dict[str, np.ndarray] = fitted.weights
-        self.n_parameters_: int = sum(values.size for values in fitted.weights.values())
-        self.history_: dict[str, list[float]] = fitted.history
-        self.best_epoch_: int = fitted.best_epoch
-        self._settle(n_jobs)
+        self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
+        self.random_state_, self.label_names_ = seed, names
+        self.n_trained_labels_ = int(Y.shape[1])
+        self.network_, self.subwords_, self.history_, self.best_epoch_ = found
+        ids = None if named is None else self._tokens(named)
+        self.label_vectors_, self.label_bias_ = self.network_.all_labels(ids, n_jobs)
         return self
 
-    def _settle(self, n_jobs: int, f_text: np.ndarray | None = None) -> None:
-        """Label vectors and biases of the weights; the encoded names need not be given."""
-        self.__dict__.pop("_label_index", None)
-        self.__dict__.pop("_encoded_names", None)
-        self.model_: TextModel = self._text_model()
-        if self._reads_names:
-            assert self.label_names_ is not None
-            f_text = self._encoded(self.label_names_, n_jobs) if f_text is None else f_text
-            self._encoded_names = f_text
-        self.label_vectors_: NDArray[np.float32] = self.model_.label_vectors(
-            self.weights_.get("label_ids"), f_text, n_jobs
-        )
-        bias = self.weights_["bias"]
-        self.label_bias_: NDArray[np.float32] = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
-
-    @cached_property
-    def _encoded_names(self) -> np.ndarray:
-        """f_text of all labels, float32 (L, E); a loaded model encodes its names when first asked."""
-        assert self.label_names_ is not None
-        return self._encoded(self.label_names_, self._threads())
-
-    @property
-    def _reads_names(self) -> bool:
-        return self.structure_["combine"] in WITH_NAMES
-
-    @property
-    def _has_ids(self) -> bool:
-        return self.structure_["combine"] in WITH_IDS
-
-    def _text_model(self) -> TextModel:
-        kind = self.structure_
-        return TextModel(self.weights_, kind["encoder"], kind["combine"], kind["name_activation"])
+    def _check_parameters(self) -> int:
+        """Refuses parameters that do not keep their rule; the number of threads."""
+        for name, allowed in _CHOICES.items():
+            check_choice(name, getattr(self, name), allowed)
+        for name in _SIZES:
+            check_integer(name, getattr(self, name), 1, _LARGEST_SIZE)
+        for name in ("max_length", "batch_size", "n_epochs", "patience"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("vocabulary_size", self.vocabulary_size, 2)
+        if self.encoder == "bilstm" and self.hidden_dim % 2:
+            raise ValueError(f"hidden_dim must be even for encoder='bilstm', got {self.hidden_dim!r}")
+        if self.encoder == "mean" and self.name_activation != "linear":
+            raise ValueError(
+                f"name_activation must be 'linear' for encoder='mean', got {self.name_activation!r}"
+            )
+        if self.sampled_labels not in ("auto", None):
+            check_integer("sampled_labels", self.sampled_labels, 1)
+        check_real("learning_rate", self.learning_rate, 1e-12, 1e6, "a positive number, at most 1e6")
+        check_real("id_penalty", self.id_penalty, 0, 1e6, "a number in [0, 1e6]")
+        if self.id_penalty and self.combine in ("text", "gile"):
+            raise ValueError(
+                f"id_penalty must be 0 for combine={self.combine!r}, whose labels have no vector of their "
+                f"own, got {self.id_penalty!r}"
+            )
+        for name in ("validation_fraction", "dropout"):
+            check_real(name, getattr(self, name), 0, np.nextafter(1.0, 0.0), "a number in [0, 1)")
+        check_random_state(self.random_state)
+        check_verbose(self.verbose)
+        return resolve_n_jobs(self.n_jobs)
 
     # --- use ---------------------------------------------------------------
 
@@ -305,45 +318,21 @@ class LabelEmbedder(Saved, BaseEstimator):
         Ranking
         """
         k = check_k(k)
-        return self.rank_vectors(self.encode(texts), k)
-
-    def rank_vectors(self, queries: np.ndarray, k: int = 10, *, n_jobs: int | None = None) -> Ranking:
-        """As `rank`, for vectors float32 (n, E) from `encode`; `n_jobs=None` takes the model's."""
-        check_is_fitted(self)
-        check_choice("search", self.search, SEARCHES)
-        k, n_jobs = check_k(k), self._threads(n_jobs)
-        queries = check_vectors(queries, self.label_vectors_.shape[1])
-        if self.search == "faiss":
-            return self._labels.best_proposed(queries, k, n_jobs, self._label_index)
-        return self._labels.best(queries, k, n_jobs)
+        return self._labels.best(self.encode(texts), k, resolve_n_jobs(self.n_jobs))
 
     def decision_function(self, texts: Any) -> NDArray[np.float32]:
         """Scores of all labels, float32 (n, L)."""
-        return self._labels.scores(self.encode(texts), self._threads())
+        return self._labels.scores(self.encode(texts), resolve_n_jobs(self.n_jobs))
 
     def predict_proba(self, texts: Any) -> NDArray[np.float32]:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
         return np.asarray(logistic(self.decision_function(texts)))
 
-    def score_candidates(self, texts: Any, candidates: Any) -> NDArray[np.float32]:
-        """Scores of some labels of each text, float32 (m,); the same bytes as in `decision_function`.
-
-        Parameters
-        ----------
-        texts : sequence of str (n), or a `Dataset` with texts
-        candidates : Candidates, sparse matrix (n, L), or list of n lists of labels, ids or names
-        """
-        queries = self.encode(texts)
-        pairs: Candidates = check_candidates(
-            candidates, len(queries), LabelTable(self.n_labels_, self.label_names_)
-        )
-        return self._labels.scores_of_pairs(queries, pairs, self._threads())
-
-    def encode(self, texts: Any, *, n_jobs: int | None = None) -> NDArray[np.float32]:
-        """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
+    def encode(self, texts: Any) -> NDArray[np.float32]:
+        """The vector q of each text, float32 (n, E)."""
         check_is_fitted(self)
-        tokens = self._tokens(check_texts(texts, "texts"))
-        return self.model_.queries(tokens, self._threads(n_jobs))
+        tokens = self._tokens(_read_texts(texts, "texts"))
+        return self.network_.encoded("queries", tokens, resolve_n_jobs(self.n_jobs))
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
@@ -357,10 +346,20 @@ class LabelEmbedder(Saved, BaseEstimator):
             If ``combine="id"``, whose labels have no names.
         """
         check_is_fitted(self)
-        names, n_jobs = self._check_names(names), self._threads()
-        f_text = self._encoded(names, n_jobs)
-        ids = self._unseen_ids(f_text, n_jobs) if self._has_ids else None
-        return self.model_.label_vectors(ids, f_text, n_jobs)
+        names, combine = _read_texts(names, "names"), self.structure_["combine"]
+        if combine == "id":
+            raise ValueError("names say nothing where combine='id'")
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        f_text = self.network_.encoded("names", self._tokens(names), n_jobs)
+        alike = None
+        if combine in ("lale", "concat"):
+            known = self._tokens((self.label_names_ or [])[: self.n_trained_labels_])
+            trained = unit_rows(self.network_.encoded("names", known, n_jobs))
+            scores = _core.vector_scores(
+                unit_rows(f_text), trained, np.zeros(len(trained), np.float32), n_jobs
+            )
+            alike, _ = _core.top_k_dense(scores, min(_NEAREST_NAMES, len(trained)), n_jobs)
+        return self.network_.vectors_alike(f_text, alike, n_jobs)
 
     def add_labels(self, names: Sequence[str]) -> LabelEmbedder:
         """Return a model with further labels, known by their names alone; their ids follow the existing ones.
@@ -373,67 +372,27 @@ class LabelEmbedder(Saved, BaseEstimator):
         ValueError
             If ``combine="id"``, whose labels have no names.
         """
-        check_is_fitted(self)
-        return self.with_names([*(self.label_names_ or ()), *check_texts(names, "names")])
-
-    def with_names(self, names: Sequence[str], *, n_jobs: int | None = None) -> LabelEmbedder:
-        """Return a model with other names: for its L labels, in their order, and for new labels.
-
-        A renamed label keeps the vector and bias of its own; new labels are treated as in `add_labels`.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than L names, or ``combine="id"``, whose labels have no names.
-        """
-        check_is_fitted(self)
-        names = self._check_names(names)
-        n_new = len(names) - self.n_labels_
-        if n_new < 0:
-            raise ValueError(f"names must be at least {self.n_labels_}, one a label, got {len(names)}")
-        n_jobs = self._threads(n_jobs)
-        known = self.label_names_ or []
-        if names == known:
-            return self
-        renamed = [label for label, (name, old) in enumerate(zip(names, known)) if name != old]
-        changed = [*renamed, *range(self.n_labels_, len(names))]
-        f_text = np.resize(self._encoded_names, (len(names), self._encoded_names.shape[1]))
-        f_text[changed] = self._encoded([names[label] for label in changed], n_jobs)
-        out = copy.copy(self)
-        out.weights_ = dict(self.weights_)
-        if n_new:
-            ids = self._unseen_ids(f_text[self.n_labels_ :], n_jobs) if self._has_ids else None
-            out.weights_ = with_unseen(self.weights_, n_new, ids)
-        out.label_names_, out.n_labels_ = names, len(names)
-        out._settle(n_jobs, f_text)
+        vectors, out = self.encode_names(names), copy.copy(self)
+        mean = self.label_bias_[: self.n_trained_labels_].mean()
+        out.label_names_ = [*(self.label_names_ or ()), *names]
+        out.label_vectors_ = np.vstack([self.label_vectors_, vectors])
+        out.label_bias_ = np.append(self.label_bias_, np.full(len(vectors), mean, np.float32))
         return out
 
-    def _unseen_ids(self, f_text: np.ndarray, n_jobs: int) -> np.ndarray:
-        """f_id for labels never seen, by their encoded names; see `unseen_ids`."""
-        trained = self._encoded_names[: self.n_trained_labels_]
-        return unseen_ids(f_text, trained, self.weights_["label_ids"], n_jobs)
+    @property
+    def n_labels_(self) -> int:
+        return len(self.label_vectors_)
 
-    def _check_names(self, names: Any) -> list[str]:
-        names = check_texts(names, "names")
-        if not self._reads_names:
-            raise ValueError(f"names say nothing where combine={self.structure_['combine']!r}")
-        return names
-
-    def _threads(self, n_jobs: int | None = None) -> int:
-        return resolve_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
+    @property
+    def n_parameters_(self) -> int:
+        return sum(values.numel() for values in self.network_.parameters())
 
     @property
     def _labels(self) -> ScoredLabels:
+        check_is_fitted(self)
         return ScoredLabels(self.label_vectors_, self.label_bias_, self.label_names_)
 
-    @cached_property
-    def _label_index(self) -> LabelIndex:
-        return LabelIndex(self.label_vectors_, self.label_bias_)
-
-    def _encoded(self, names: Sequence[str], n_jobs: int) -> np.ndarray:
-        return self.model_.names(self._tokens(names), n_jobs)
-
-    def _tokens(self, texts: Sequence[str]) -> TokenLists:
+    def _tokens(self, texts: Sequence[str]) -> np.ndarray:
         return self.subwords_.encode(texts, self.structure_["max_length"])
 
     # --- keep --------------------------------------------------------------
@@ -449,9 +408,6 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_is_fitted(self)
         persist.save(self, path)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -461,5 +417,37 @@ class LabelEmbedder(Saved, BaseEstimator):
         return tags
 
     def _restored(self) -> None:
-        self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
-        self.model_ = self._text_model()
+        self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
+
+
+def _read_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, list[str] | None]:
+    """Texts, labels as canonical CSR, and names; integers in lists are places in [0, L), which have none."""
+    if isinstance(texts, Dataset) and Y is None:
+        Y = texts.Y
+        if label_names is None and not texts.label_names_are_ids:
+            label_names = texts.label_names
+    texts = _read_texts(texts, "texts")
+    if not texts:
+        raise ValueError("texts must hold at least one text, got none")
+    if label_names is not None:
+        label_names = _read_texts(label_names, "label_names")
+    Y, names, _ = check_labels(Y, label_names=label_names, ids="positions")
+    if Y.shape[0] != len(texts):
+        raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
+    return texts, Y, names
+
+
+def _read_texts(texts: Any, name: str) -> list[str]:
+    """A list of strings, from one or from a Dataset; TypeError or ValueError that calls it `name`."""
+    if isinstance(texts, Dataset):
+        if texts.texts is None:
+            raise ValueError(f"{name} must be texts or a Dataset with texts, got a Dataset without")
+        return list(texts.texts)
+    odd = (str, bytes, Mapping, Set)
+    if isinstance(texts, odd) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
+        raise TypeError(f"{name} must be a sequence of strings, such as one column, got {texts!r:.80}")
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{position}] must be a string, got {text!r:.40}")
+    return texts

@@ -10,7 +10,7 @@ import numpy as np
 from metarank import _core
 from metarank.text.index import LabelIndex
 from metarank.types.candidates import Candidates
-from metarank.types.checks import ScoresNotFiniteError
+from metarank.types.checks import finite_scores
 from metarank.types.ranking import Ranking
 
 # Queries scored at once: n x L scores are never stored where k of each are asked for.
@@ -40,7 +40,7 @@ class ScoredLabels(NamedTuple):
         ------
         ScoresNotFiniteError
         """
-        return _finite(_core.vector_scores(queries, self.vectors, self.bias, n_jobs))
+        return finite_scores(_core.vector_scores(queries, self.vectors, self.bias, n_jobs))
 
     def scores_of_pairs(self, queries: np.ndarray, pairs: Candidates, n_jobs: int) -> np.ndarray:
         """Float32 (m,): the same bytes as in `scores`, of some labels of each query.
@@ -50,7 +50,9 @@ class ScoredLabels(NamedTuple):
         ScoresNotFiniteError
         """
         labels = self.vectors, self.bias
-        return _finite(_core.vector_scores_of_pairs(queries, *labels, pairs.indptr, pairs.labels, n_jobs))
+        return finite_scores(
+            _core.vector_scores_of_pairs(queries, *labels, pairs.indptr, pairs.labels, n_jobs)
+        )
 
     def best(self, queries: np.ndarray, k: int, n_jobs: int) -> Ranking:
         """The k labels with the greatest scores of each query."""
@@ -66,9 +68,3 @@ class ScoredLabels(NamedTuple):
         pairs = index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
         values = self.scores_of_pairs(queries, pairs, n_jobs)
         return Ranking.from_scores(pairs, k, values=values, label_names=self.names, n_jobs=n_jobs)
-
-
-def _finite(scores: np.ndarray) -> np.ndarray:
-    if scores.size and not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
-        raise ScoresNotFiniteError("scores must be finite: the model holds extreme values")
-    return scores

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.threads import single_threaded_blas
-from metarank.text.subwords import TokenLists
+from metarank.text.subwords import PAD
 
 # Exponent of the counts of neighbours: rare ones count for less (Levy, Goldberg and Dagan, 2015).
 _SMOOTHING = 0.75
@@ -15,8 +15,8 @@ _MORE_ROWS = 4 / 3
 _MOST_OF_A_TEXT = 128
 
 
-def first_vectors(texts: TokenLists, n_subwords: int, dim: int, seed: int) -> np.ndarray:
-    """Vectors of subwords from texts without labels, float32 (n_subwords, dim).
+def first_vectors(texts: np.ndarray, n_subwords: int, dim: int, seed: int) -> np.ndarray:
+    """Vectors of subwords from texts without labels (ids, padded), float32 (n_subwords, dim).
 
     The positive pointwise mutual information of standing in one text, whose singular vectors, each times the
     root of its singular value, make vectors; that of a subword in df of n texts is weighted by
@@ -25,18 +25,16 @@ def first_vectors(texts: TokenLists, n_subwords: int, dim: int, seed: int) -> np
 
     Examples
     --------
-    >>> tokens = np.array([1, 2, 3, 1, 2, 4, 5, 6, 7, 5, 6, 8], np.int32)
-    >>> vectors = first_vectors(TokenLists(np.arange(0, 13, 3), tokens), 9, dim=2, seed=0)
+    >>> texts = np.array([[1, 2, 3], [1, 2, 4], [5, 6, 7], [5, 6, 8]])
+    >>> vectors = first_vectors(texts, 9, dim=2, seed=0)
     >>> bool(vectors[1] @ vectors[2] > abs(vectors[1] @ vectors[5]))
     True
     """
     from sklearn.utils.extmath import randomized_svd
 
-    inside = np.arange(len(texts.tokens)) - np.repeat(texts.indptr[:-1], np.diff(texts.indptr))
-    row = np.repeat(np.arange(texts.n_rows), np.diff(texts.indptr))
-    kept = inside < _MOST_OF_A_TEXT
-    shape = (texts.n_rows, n_subwords)
-    there = sp.csr_matrix((np.ones(int(kept.sum())), (row[kept], texts.tokens[kept])), shape)
+    row, place = np.nonzero(texts[:, :_MOST_OF_A_TEXT] != PAD)
+    shape = (len(texts), n_subwords)
+    there = sp.csr_matrix((np.ones(len(row)), (row, texts[row, place])), shape)
     there.data[:] = 1
     information = _information(there)
     n_found = min(dim, n_subwords - 1)
@@ -46,7 +44,7 @@ def first_vectors(texts: TokenLists, n_subwords: int, dim: int, seed: int) -> np
             vectors, values, _ = randomized_svd(information, n_found, n_iter=3, random_state=seed)
         out[:, :n_found] = vectors * np.sqrt(values)
         frequency = np.bincount(there.indices, minlength=n_subwords)
-        out *= np.log(_MORE_ROWS * (texts.n_rows + 1) / (frequency + 1))[:, None]
+        out *= np.log(_MORE_ROWS * (len(texts) + 1) / (frequency + 1))[:, None]
         out /= np.sqrt(frequency @ (out**2).sum(axis=1) / frequency.sum())
     return out
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metarank import _core
-from metarank.metrics.label_logistic import fit_label_logistic
-from metarank.metrics.platt import Platt, mean_log_odds
+from metarank.metrics.logistic import Platt, fit_label_logistic, mean_log_odds
 from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.cross_label import CrossLabel
-from metarank.thresholds.lists import LabelPositions, saved_index
+from metarank.thresholds.lists import positions, saved_labels
 from metarank.types.candidates import Candidates
 
 # Terms between labels cost L² numbers and need rows to pay for them.
@@ -26,8 +25,7 @@ _MEMBERS = 3
 _STANDARD_ERRORS = 1.0
 
 
-@dataclass(frozen=True)
-class CalibrationForm:
+class CalibrationForm(NamedTuple):
     """What a calibrator may use.
 
     The first `columns` of `list_context` (2: only 1 and s), terms of each label for the first
@@ -90,18 +88,6 @@ class LabelLogistic(Saved):
         return _core.label_logistic_scores(_columns(X, self.form), index, self.shared, self.by_label)
 
 
-def _platt(name: str, optional: bool = False) -> List:
-    """A field of slope and offset."""
-
-    def numbers(calibrator: Calibrator) -> list[float] | None:
-        platt = getattr(calibrator, name)
-        return None if platt is None else [platt.slope, platt.offset]
-
-    return List(
-        name, Number("", -_MOST, _MOST), 2, optional=optional, of=numbers, into=lambda two: Platt.of(*two)
-    )
-
-
 def _by_form(members: list[LabelLogistic]) -> dict[str, LabelLogistic]:
     if not members:
         raise ValueError("members must hold at least one form")
@@ -135,11 +121,11 @@ class Calibrator(Saved):
     trust_: Platt | None
 
     saved: ClassVar[Spec] = Spec(
-        _platt("platt_"),
-        _platt("trust_", optional=True),
+        Object("platt_", Platt, inline=True),
+        Object("trust_", Platt, inline=True, optional=True),
         _within("mean_", _CONTEXT),
         _within("scale_", _CONTEXT, least=1 / _MOST),
-        saved_index("index_"),
+        saved_labels("index_"),
         Each("losses_", Number(""), FORMS),
         List(
             "members_",
@@ -156,7 +142,7 @@ class Calibrator(Saved):
         target = relevant.astype(np.float64)
         self.platt_: Platt = Platt().fit(scores, target)
         s = self.platt_.logits(scores)
-        self.index_: LabelPositions = LabelPositions(np.unique(candidates.labels))
+        self.index_: np.ndarray = np.unique(candidates.labels)
         X = _core.list_context(s, candidates.indptr)
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale < 1e-9] = 1.0
@@ -164,22 +150,22 @@ class Calibrator(Saved):
         self.mean_: NDArray[np.float64] = mean
         self.scale_: NDArray[np.float64] = scale
         X = (X - mean) / scale
-        data = _CalibrationData(
-            candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_)
-        )
-
+        index = positions(self.index_, candidates.labels)
+        data = _CalibrationData(candidates, X, s, index, target, fold, len(self.index_))
         start = np.zeros(X.shape[1])
         start[:2] = mean[1], scale[1]
+        c = candidates
+        allows_cross_labels = c.is_full and 1 < c.n_labels <= _CROSS_LABELS and c.n_pairs <= _CROSS_PAIRS
         fits: dict[CalibrationForm, _CrossFit] = {}
         held_out: dict[str, np.ndarray] = {}
         models: dict[str, LabelLogistic] = {}
         for name, form in FORMS.items():
-            plain = CalibrationForm(form.columns, form.label_columns, form.label_ridge)
+            plain = form._replace(cross_ridge=None)
             if plain not in fits:
                 fits[plain] = data.cross_fit(plain, start)
             if form.cross_ridge is None:
-                models[name], held_out[name] = fits[plain].model, fits[plain].held_out
-            elif data.allows_cross_labels:
+                models[name], held_out[name], _ = fits[plain]
+            elif allows_cross_labels:
                 models[name], held_out[name] = data.cross_fit_between_labels(form, fits[plain])
         n = max(1, candidates.n_rows)
         self.losses_ = {
@@ -204,7 +190,7 @@ class Calibrator(Saved):
         """Calibrated log-odds, float64 (m,); those of a row depend on the scores of that row only."""
         s = self.platt_.logits(scores)
         X = (_core.list_context(s, candidates.indptr) - self.mean_) / self.scale_
-        index = self.index_.of(candidates.labels)
+        index = positions(self.index_, candidates.labels)
         total = np.zeros(len(s))
         for model in self.members_.values():
             total += model.logits(X, index)
@@ -213,13 +199,7 @@ class Calibrator(Saved):
         return self._trusted(total / len(self.members_))
 
 
-@dataclass(frozen=True, eq=False)
-class _CrossFit:
-    """A form fitted on all rows and without each fold."""
-
-    model: LabelLogistic
-    held_out: np.ndarray
-    without: dict[int, LabelLogistic]
+_CrossFit: TypeAlias = tuple[LabelLogistic, np.ndarray, dict[int, LabelLogistic]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,24 +212,17 @@ class _CalibrationData:
     fold: np.ndarray
     n_known: int
 
-    @property
-    def fold_of_pair(self) -> np.ndarray:
-        return self.fold[self.candidates.row_of_pair]
-
-    @property
-    def allows_cross_labels(self) -> bool:
-        c = self.candidates
-        return c.is_full and 1 < c.n_labels <= _CROSS_LABELS and c.n_pairs <= _CROSS_PAIRS
-
     @cached_property
     def by_label(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The pairs' numbers, label by label; in that order the positions of labels, targets and folds."""
         order = np.argsort(self.index, kind="stable")
-        return order, self.index[order], self.target[order], self.fold_of_pair[order]
+        fold_of_pair = self.fold[self.candidates.row_of_pair]
+        return order, self.index[order], self.target[order], fold_of_pair[order]
 
     def cross_fit(self, form: CalibrationForm, start: np.ndarray) -> _CrossFit:
+        """The form fitted on all rows, its held-out log-odds, and the form fitted without each fold."""
         order, index, target, fold_there = self.by_label
-        fold = self.fold_of_pair
+        fold = self.fold[self.candidates.row_of_pair]
         X = _columns(self.X, form)[order]
 
         def fit(weight: np.ndarray, shared: np.ndarray, by_label: np.ndarray) -> LabelLogistic:
@@ -266,7 +239,7 @@ class _CalibrationData:
             # The full fit is near: the loss is convex, so where it starts does not matter.
             without[int(f)] = fit((fold_there != f).astype(np.float64), model.shared, model.by_label)
             held_out[fold == f] = without[int(f)].logits(self.X, self.index)[fold == f]
-        return _CrossFit(model, held_out, without)
+        return model, held_out, without
 
     def cross_fit_between_labels(
         self, form: CalibrationForm, base: _CrossFit
@@ -278,15 +251,16 @@ class _CalibrationData:
         def offsets(model: LabelLogistic) -> np.ndarray:
             return model.logits(self.X, self.index).reshape(n, n_labels)
 
-        full = offsets(base.model)
+        model, _, without = base
+        full = offsets(model)
         cross = CrossLabel(form.cross_ridge).fit(S, Y, full)
         held_out = full + cross.terms(S)
-        for f, model in base.without.items():
+        for f, model_without in without.items():
             out = self.fold == f
-            offset = offsets(model)
+            offset = offsets(model_without)
             part = CrossLabel(form.cross_ridge).fit(S[~out], Y[~out], offset[~out], start=cross)
             held_out[out] = offset[out] + part.terms(S[out])
-        return LabelLogistic(form, base.model.shared, base.model.by_label, cross), held_out.ravel()
+        return LabelLogistic(form, model.shared, model.by_label, cross), held_out.ravel()
 
 
 def _columns(X: np.ndarray, form: CalibrationForm) -> np.ndarray:

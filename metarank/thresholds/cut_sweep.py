@@ -60,7 +60,16 @@ class Sweep:
         return out
 
     def best_f1(self, y: np.ndarray, missed: float = 0.0) -> np.ndarray:
-        """See `best_f1_cuts`."""
+        """For each group the t that maximises ``2 sum y[z >= t] / (count[z >= t] + sum y + missed)``.
+
+        y is 0/1, or probabilities (then the F1 of expected counts); `missed` are relevant pairs that no
+        threshold can reach. See `best`; inf where y is all 0.
+
+        Examples
+        --------
+        >>> Sweep(np.array([3.0, 2, 1, 0]), np.zeros(4, int), 1).best_f1(np.array([1.0, 0, 1, 0]))
+        array([0.5])
+        """
         f1 = 2 * self.prefix_sums(y) / (self.count + self.totals(y)[self.within] + missed)
         return self.best(f1, 0.0)
 
@@ -84,45 +93,5 @@ class Sweep:
         return float(every.best(every.prefix_sums(change), 0.0)[0])
 
     def fewest_mistakes(self, y: np.ndarray) -> np.ndarray:
-        """See `fewest_mistakes_cuts`."""
+        """For each group the threshold with the least ``sum (1 - y)[z >= t] + sum y[z < t]``."""
         return self.best(self.prefix_sums(2 * y - 1), 0.0)
-
-
-def best_f1_cuts(
-    z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int, missed: float = 0.0
-) -> np.ndarray:
-    """For each group the threshold t that maximises ``2 sum y[z >= t] / (count[z >= t] + sum y)``.
-
-    Parameters
-    ----------
-    z : float array (m,), m >= 1
-        Scores; infinite ones are always kept.
-    y : float array (m,)
-        Relevance: 0/1, or probabilities (then the F1 of expected counts).
-    group : int array (m,)
-    n_groups : int
-    missed : float
-        Relevant pairs that no threshold can reach; they stand in the denominator.
-
-    Returns
-    -------
-    float64 array (n_groups,)
-        See `Sweep.best`; inf where y is all 0.
-
-    Examples
-    --------
-    >>> best_f1_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
-    array([0.5])
-    """
-    return Sweep(z, group, n_groups).best_f1(y, missed)
-
-
-def fewest_mistakes_cuts(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """For each group the threshold with the least ``sum (1 - y)[z >= t] + sum y[z < t]``.
-
-    Examples
-    --------
-    >>> fewest_mistakes_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
-    array([2.5])
-    """
-    return Sweep(z, group, n_groups).fewest_mistakes(y)

@@ -10,7 +10,7 @@ from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
 from metarank.persist.spec import Spec
-from metarank.thresholds.base import Cut, saved_with
+from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 
 # Sorted top scores that predict the threshold where a column for each label would be too many.
@@ -37,7 +37,7 @@ class InstanceCut(Cut):
     weights: np.ndarray
     bias: float
 
-    saved: ClassVar[Spec] = saved_with(
+    saved: ClassVar[Spec] = Spec(
         Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended")
     )
 

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from metarank import persist
 from metarank._util.parameters import RandomState, check_random_state, one_target, seed_of
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.thresholds.base import Cut
-from metarank.thresholds.calibration import Calibrator
+from metarank.thresholds.guarantees import CONFIDENCE, attained, check_confidence, parse_wish
 from metarank.thresholds.learned_cuts import LearnedCuts
-from metarank.thresholds.promises import CONFIDENCE, attained, check_confidence, parse_wish
-from metarank.thresholds.score_matrix import (
-    ScoreMatrix,
-    check_same_columns,
-    column_names,
-)
+from metarank.thresholds.score_matrix import ScoreMatrix
 from metarank.thresholds.set_metrics import check_metric
-from metarank.types.candidates import Candidates
 from metarank.types.row_groups import check_groups
-
-_EARLIER = (
-    "{} of candidates and pairs is deprecated and goes in the next release: "
-    "pass scores (n, L), as ThresholdLearner().fit(S, Y).predict(S)"
-)
-
-# The metrics by their names in `metarank.metrics`.
-_NAMES = {
-    "micro-f1": "micro-F1",
-    "macro-f1": "macro-F1",
-    "example-f1": "example-F1",
-    "hamming": "Hamming",
-    "subset-accuracy": "subset-accuracy",
-}
 
 
 @persist.register
@@ -56,31 +33,29 @@ class ThresholdLearner(Saved, BaseEstimator):
     ----------
     threshold : str
         "auto", or a family of cuts for all metrics: "instance" (least squares on the row's scores; Yang &
-        Gopal 2012, section 2.3), "label", "half-f1", "global", "top-k", "budget" or "expected-f1". "auto"
+        Gopal 2012, section 2.3), "label", "half-f1", "global" or "expected-f1". "auto"
         takes for each metric the answer that is best where probabilities are right: for micro-F1 one cut, for
         macro-F1 a cut a label ("half-f1" where not all labels are candidates of all rows), for example-F1 the
         set of greatest expected F1 of each row, for Hamming loss probability 0.5, for subset accuracy the
         most probable set. A cut learned on the labels alone replaces it where it is better in
         cross-validation by more than two standard errors (checked up to 200,000 pairs).
-    optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a promise
-        The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9", "precision>=0.8",
-        "fnr<=0.1" (any level; FNR is 1 - recall): see Notes. `fit` learns the cuts of all, so `predict` can
+    optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a guarantee
+        The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9" or "precision>=0.8"
+        (any level): see Notes. `fit` learns the cuts of all, so `predict` can
         take another one.
     confidence : float in (0, 1) or None
-        Share of the draws of training rows in which a promise holds. None promises recall on average over the
-        draws, in about half of them, by smaller sets.
+        Share of the draws of training rows in which a guarantee holds. None guarantees recall on average over
+        the draws, in about half of them, by smaller sets.
     random_state : int, None, RandomState or Generator
         Seed of the folds. The same seed and data give the same bytes.
 
     Attributes
     ----------
-    n_features_in_ : int or None
-        L, the number of labels; None for learners saved by earlier versions, which did not keep it.
+    n_features_in_ : int
+        L, the number of labels.
     learned_ : LearnedCuts
-        Calibration and cuts.
-    calibrator_, cuts_, held_out_
-        Those of `learned_`: the calibration, the cut of each metric, and the value of each metric on rows
-        that the cuts were not learned on.
+        Its `calibrator_`, the `cuts_` of each metric, and `held_out_`, the value of each metric on rows that
+        the cuts were not learned on.
     random_state_ : int
         The seed of the fit.
     feature_names_in_ : object array (L,)
@@ -92,15 +67,15 @@ class ThresholdLearner(Saved, BaseEstimator):
     rows. Scores of its own training rows look too good. Take those of other rows, or out-of-fold ones
     (``cross_val_predict``).
 
-    *Promises.* Recall is the mean over rows of the share of a row's relevant labels that are kept; rows
+    *Guarantees.* Recall is the mean over rows of the share of a row's relevant labels that are kept; rows
     without a relevant label are left out. Precision is the mean of the share of a row's kept labels that are
     relevant; rows of which nothing is kept are left out. With `groups`, groups take the place of rows. The
     smallest sets are kept whose recall holds, and the largest whose precision holds, whatever the scores and
     the calibration are worth: if new rows are exchangeable with the training rows, the expected recall or
-    precision of new rows is at least the promise with a probability of at least `confidence` (recall: also on
-    average over all draws, by conformal risk control, Angelopoulos et al. 2022). `Promises` has the method,
+    precision of new rows is at least that level with a probability of at least `confidence` (recall: also on
+    average over all draws, by conformal risk control, Angelopoulos et al. 2022). `Guarantees` has the method,
     the margin that n rows cost, about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, and what makes it
-    approximate. A promise that cannot be kept is a ValueError that names the best that can be had.
+    approximate. A guarantee that cannot be kept is a ValueError that names the best that can be had.
 
     Examples
     --------
@@ -118,14 +93,21 @@ class ThresholdLearner(Saved, BaseEstimator):
     """
 
     learned_: LearnedCuts
-    n_features_in_: int | None
+    n_features_in_: int
     random_state_: int
     feature_names_in_: np.ndarray
 
     saved: ClassVar[Spec] = Spec(
         Params(seeded=2**31 - 1, check=lambda learner: learner._check_parameters()),
-        Integer("n_features_in_", least=1, most=2**31 - 1, size="L", optional=True),
-        Strings("_names", "L", optional=True),
+        Integer("n_features_in_", least=1, most=2**31 - 1, size="L"),
+        Strings(
+            "feature_names_in_",
+            "L",
+            optional=True,
+            key="names",
+            of=lambda learner: _listed(learner),
+            into=lambda names: np.array(names, object),
+        ),
         Object("learned_", LearnedCuts, inline=True),
     )
 
@@ -141,9 +123,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         self.confidence = confidence
         self.random_state = random_state
 
-    def fit(
-        self, S: Any, Y: Any = None, *gains: Any, y: Any = None, groups: Any = None, **earlier: Any
-    ) -> ThresholdLearner:
+    def fit(self, S: Any, Y: Any = None, *, y: Any = None, groups: Any = None) -> ThresholdLearner:
         """Learn the calibration and the cuts of all metrics.
 
         Parameters
@@ -159,9 +139,6 @@ class ThresholdLearner(Saved, BaseEstimator):
         groups : array-like (n,), optional
             Rows with the same value, such as pages of one document, stay on one side of every division, as do
             rows with the same scores. At least two groups.
-        *gains, **earlier
-            ``fit(candidates, scores, gains, fold=..., missed=0, seed=0, group=None)``, the arguments of
-            earlier versions, which are deprecated.
 
         Returns
         -------
@@ -170,19 +147,16 @@ class ThresholdLearner(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If an input or a parameter breaks its rule, or the promise of `optimize` cannot be kept. The
+            If an input or a parameter breaks its rule, or the guarantee of `optimize` cannot be kept. The
             message names it.
         """
-        if isinstance(S, Candidates):
-            return self._fit_pairs(S, Y, *gains, **earlier)
-        if gains or earlier:
-            named = [*earlier, *("gains" for _ in gains)][0]
-            raise TypeError(f"fit takes S, Y and groups; {named!r} goes with Candidates alone")
         Y = one_target(Y, y)
         self._check_parameters()
-        given, names = ScoreMatrix.read(S), column_names(S)
-        given.check_spread()
-        check_same_columns("Y", Y, names)
+        given = ScoreMatrix.read(S)
+        validate_data(self, S, skip_check_array=True)
+        names, of_labels = getattr(self, "feature_names_in_", None), getattr(Y, "columns", None)
+        if names is not None and of_labels is not None and list(of_labels) != list(names):
+            raise ValueError(f"Y must have the columns of S, {list(names)[:5]}, got {list(of_labels)[:5]}")
         relevant, missed = given.relevance(given.checked_labels(Y))
         n = given.candidates.n_rows
         groups = check_groups(groups, n)
@@ -200,7 +174,6 @@ class ThresholdLearner(Saved, BaseEstimator):
         )
         learned.check_metric(self.optimize)
         self.learned_, self.random_state_ = learned, seed
-        self.n_features_in_, self._names = given.candidates.n_labels, names
         return self
 
     def _check_parameters(self) -> None:
@@ -219,7 +192,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         S : as in `fit`
             With the L columns of the fit.
         optimize : str, optional
-            The metric to cut for, or the promise, instead of that of the constructor.
+            The metric to cut for, or the guarantee, instead of that of the constructor.
         """
         given = self._read(S)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
@@ -241,7 +214,7 @@ class ThresholdLearner(Saved, BaseEstimator):
 
     def score(self, S: Any, Y: Any = None, *, y: Any = None) -> float:
         """The metric of `optimize` for the label sets of rows; greater is better, so Hamming loss is
-        negated. For a promise, the recall or precision attained (0 where no row counts).
+        negated. For a guarantee, the recall or precision attained (0 where no row counts).
 
         Parameters
         ----------
@@ -250,33 +223,19 @@ class ThresholdLearner(Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         metric = check_metric(self.optimize)
-        relevant, found = self._read(S).checked_labels(Y), self.predict(S)
+        relevant, sets = self._read(S).checked_labels(Y), self.predict(S)
         wish = parse_wish(metric)
         if wish is not None:
-            return attained(wish, found, relevant)
-        name = _NAMES[metric]
-        value = evaluate(relevant, None, [name], Y_pred=found)[name]
+            return attained(wish, sets, relevant)
+        name = "Hamming" if metric == "hamming" else metric.replace("f1", "F1")
+        value = evaluate(relevant, None, [name], Y_pred=sets)[name]
         return -value if metric == "hamming" else value
 
     def _read(self, S: Any) -> ScoreMatrix:
         check_is_fitted(self, "learned_")
-        check_same_columns("S", S, self._names)
-        return ScoreMatrix.read(S, self.n_features_in_, least=0)
-
-    @property
-    def calibrator_(self) -> Calibrator:
-        """The calibration of `learned_`."""
-        return self.learned_.calibrator_
-
-    @property
-    def cuts_(self) -> dict[str, Cut]:
-        """The cut of each metric."""
-        return self.learned_.cuts_
-
-    @property
-    def held_out_(self) -> dict[str, tuple[float, float, float]]:
-        """Each metric with its 95 % interval, on rows that the cuts were not learned on."""
-        return self.learned_.held_out_
+        scores = ScoreMatrix.read(S, self.n_features_in_, least=0)
+        validate_data(self, S, skip_check_array=True, reset=False)
+        return scores
 
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
@@ -294,17 +253,6 @@ class ThresholdLearner(Saved, BaseEstimator):
         check_is_fitted(self, "learned_")
         persist.save(self, path)
 
-    @property
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else list(names)
-
-    @_names.setter
-    def _names(self, names: list[str] | None) -> None:
-        self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -313,33 +261,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    # --- of earlier versions ---------------------------------------------------
 
-    def _fit_pairs(
-        self, candidates: Candidates, scores: Any, gains: Any = None, *, seed: int = 0, **options: Any
-    ) -> ThresholdLearner:
-        """`LearnedCuts.fit`, which `fit` was."""
-        warnings.warn(_EARLIER.format("fit"), FutureWarning, stacklevel=3)
-        self.learned_ = LearnedCuts(self.threshold).fit(candidates, scores, gains, seed=seed, **options)
-        self.n_features_in_, self.random_state_, self._names = candidates.n_labels, seed, None
-        return self
-
-    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        """Deprecated: `predict_proba` of pairs."""
-        warnings.warn(_EARLIER.format("probabilities"), FutureWarning, stacklevel=2)
-        return self.learned_.probabilities(candidates, scores)
-
-    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
-        """Deprecated: `predict` of pairs."""
-        warnings.warn(_EARLIER.format("cut"), FutureWarning, stacklevel=2)
-        return self.learned_.cut(candidates, scores, metric)
-
-    @classmethod
-    def restored(cls, state: Any, sizes: dict[str, int]) -> ThresholdLearner:
-        """From the saved state; that of earlier versions is one of `LearnedCuts`."""
-        if not isinstance(state, Mapping) or "params" in state or "calibrator" not in state:
-            return super().restored(state, sizes)
-        learned = LearnedCuts.restored(state, sizes)
-        out = cls(learned.threshold)
-        out.learned_, out.n_features_in_, out.random_state_ = learned, None, 0
-        return out
+def _listed(learner: ThresholdLearner) -> list[str] | None:
+    names = getattr(learner, "feature_names_in_", None)
+    return None if names is None else list(names)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.elementary import logistic
-from metarank.persist.fields import Group, Ids
+from metarank.persist.fields import Ids
 from metarank.thresholds.cut_sweep import Sweep
 from metarank.types.candidates import Candidates
 
@@ -89,10 +89,10 @@ class ScoredLists:
         return bool(np.count_nonzero(without) <= self.missed)
 
     @cached_property
-    def known(self) -> tuple[LabelPositions, np.ndarray]:
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
         """The labels that occur, and the position of each pair's among them."""
-        known = LabelPositions(np.unique(self.labels))
-        return known, known.of(self.labels)
+        known = np.unique(self.labels)
+        return known, positions(known, self.labels)
 
     def sweep(self, *, by_label: bool, keep_best: bool) -> Sweep:
         """All cuts of the logits, by label or of all pairs; the best pair of a row may have to stay."""
@@ -118,26 +118,15 @@ class ScoredLists:
         return ScoredLists(part, self.logits[pairs], relevant, self.missed * len(index) / max(1, self.n_rows))
 
 
-class LabelPositions:
-    """Positions of label ids in a sorted list of known ones; any other gets the position behind the last."""
-
-    def __init__(self, ids: np.ndarray) -> None:
-        self.ids: NDArray[np.int32] = np.asarray(ids, np.int32)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def of(self, labels: np.ndarray) -> np.ndarray:
-        """int32, the shape of `labels`."""
-        if len(self.ids) == 0:
-            return np.zeros(labels.shape, np.int32)
-        at = np.searchsorted(self.ids, labels)
-        known = self.ids[np.minimum(at, len(self.ids) - 1)] == labels
-        return np.where(known, at, len(self.ids)).astype(np.int32)
+def positions(ids: np.ndarray, labels: np.ndarray) -> NDArray[np.int32]:
+    """Where labels stand in a sorted list of known ids; any other stands behind the last."""
+    if len(ids) == 0:
+        return np.zeros(labels.shape, np.int32)
+    at = np.searchsorted(ids, labels)
+    known = ids[np.minimum(at, len(ids) - 1)] == labels
+    return np.where(known, at, len(ids)).astype(np.int32)
 
 
-def saved_index(name: str) -> Group:
-    """The field of a `LabelIndex`; "labels" is the number of its ids."""
-    return Group(
-        name, LabelPositions, Ids("ids", np.int32, ("labels",), below=2**31, ascending=True, key="labels")
-    )
+def saved_labels(name: str) -> Ids:
+    """The field of known labels; "labels" is their number."""
+    return Ids(name, np.int32, ("labels",), below=2**31, ascending=True, key="labels")

@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_array
 
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_labels
-from metarank.types.containers import as_array, check_columns
 from metarank.types.view import first_of_unit
 
 _LARGEST = float(np.finfo(np.float32).max)
-# Between the least score and the greatest. Where all differ by less, no slope makes them log-odds.
-_LEAST_SPREAD = 1e-11
 
 
 class ScoreMatrix(NamedTuple):
@@ -42,44 +40,22 @@ class ScoreMatrix(NamedTuple):
             If S has no two dimensions, too few rows, no column, another width than `n_labels`, or entries
             that are no finite numbers, or too large for 32 bits.
         """
-        if not sp.issparse(S):
-            check_columns(S, "S", "scores", "")
-        values = S if sp.issparse(S) else as_array(S)
-        if values.dtype.kind not in "biuf":
-            values = _as_numbers(values)
-        if values.ndim != 2:
-            raise ValueError(f"S must have shape (n, L), a column a label, got {values.shape}")
+        values = check_array(
+            S, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=least, input_name="S"
+        )
         n, width = values.shape
         if n_labels is not None and width != n_labels:
             raise ValueError(f"S has {width} labels, but ThresholdLearner is expecting {n_labels}")
-        if n < least or width == 0:
-            rows = "row and one " if least else ""
-            raise ValueError(f"S must have at least one {rows}column, got shape {values.shape}")
-        if sp.issparse(S):
-            matrix = _sorted(values)
-            candidates = Candidates(matrix.indptr, matrix.indices, width)
-            scores = np.ascontiguousarray(matrix.data, np.float64)
+        if sp.issparse(values):
+            values = sp.csr_matrix(values, copy=not values.has_canonical_format)
+            values.sum_duplicates()
+            candidates, scores = Candidates(values.indptr, values.indices, width), values.data
         else:
-            candidates = Candidates.all_labels(n, width)
-            scores = np.ascontiguousarray(values, np.float64).ravel()
-        bad = ~(np.abs(scores) <= _LARGEST)
-        if bad.any():
-            at = int(np.argmax(bad))
-            rule = f"hold numbers of at most {_LARGEST:.1e}" if np.isfinite(scores[at]) else "be finite"
-            raise ValueError(
-                f"S must {rule}, got {scores[at]} at row {candidates.row_of_pair[at]}, column "
-                f"{candidates.labels[at]}"
-            )
-        return cls(candidates, scores, sp.issparse(S))
-
-    def check_spread(self) -> None:
-        """Raise ValueError if scores differ by so little that a fit would take them as equal."""
-        spread = float(np.ptp(self.scores)) if len(self.scores) else 0.0
-        if 0 < spread < _LEAST_SPREAD:
-            raise ValueError(
-                f"S must hold scores that differ by {_LEAST_SPREAD:.0e} or more, got {spread:.1e} between "
-                "the least and the greatest: multiply them all by one number"
-            )
+            candidates, scores = Candidates.all_labels(n, width), values.ravel()
+        largest = float(np.abs(scores).max(initial=0.0))
+        if largest > _LARGEST:
+            raise ValueError(f"S must hold numbers of at most {_LARGEST:.1e}, got {largest:.1e}")
+        return cls(candidates, scores, sp.issparse(values))
 
     def matrix_of(self, values: np.ndarray) -> Any:
         """Values of the pairs in the container of the scores: an array, or CSR with the same entries."""
@@ -91,10 +67,10 @@ class ScoreMatrix(NamedTuple):
     def checked_labels(self, Y: Any) -> sp.csr_matrix:
         """Relevances of the same rows and labels, CSR (n, L) of values > 0."""
         c = self.candidates
-        known = check_labels(Y, n_labels=c.n_labels)[0]
-        if known.shape[0] != c.n_rows:
-            raise ValueError(f"Y must have as many rows as S, {c.n_rows}, got {known.shape[0]}")
-        return known
+        relevances = check_labels(Y, n_labels=c.n_labels)[0]
+        if relevances.shape[0] != c.n_rows:
+            raise ValueError(f"Y must have as many rows as S, {c.n_rows}, got {relevances.shape[0]}")
+        return relevances
 
     def relevance(self, Y: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Relevance of the pairs, bool (m,), and how many relevant labels of each row are no candidates."""
@@ -109,43 +85,7 @@ class ScoreMatrix(NamedTuple):
         See `first_of_unit`.
         """
         c = self.candidates
-        scores = self.scores.astype(np.float32)
-        distinct, place = np.unique(self.scores, return_inverse=True)
-        if 2 * len(np.unique(scores)) < len(distinct):  # far from 0 most scores would become equal
-            scores = place.astype(np.float32) + 1
-        values = scores, c.labels, c.indptr
+        # Places, since 32 bits would make most scores equal where they are far from 0.
+        places = np.unique(self.scores, return_inverse=True)[1].astype(np.float32) + 1
+        values = places, c.labels, c.indptr
         return first_of_unit(c.n_rows, sp.csr_matrix(values, shape=(c.n_rows, c.n_labels)), groups)
-
-
-def column_names(S: Any) -> list[str] | None:
-    """The names of the columns of a data frame; None where there are none, or not all are texts."""
-    if not hasattr(S, "columns"):
-        return None
-    names = list(getattr(S, "column_names", S.columns))
-    return names if all(isinstance(name, str) for name in names) else None
-
-
-def check_same_columns(name: str, found: Any, known: list[str] | None) -> None:
-    """Refuse a data frame whose columns have other names, or another order, than those known."""
-    names = column_names(found)
-    if names is not None and known is not None and names != known:
-        raise ValueError(f"{name} must have the columns of S in the fit, {known[:5]}, got {names[:5]}")
-
-
-def _as_numbers(values: np.ndarray) -> np.ndarray:
-    """Objects that are numbers as float64; an error names what is not."""
-    if values.dtype.kind == "O":
-        try:
-            return values.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    raise ValueError(f"S must hold real numbers, got dtype {values.dtype}")
-
-
-def _sorted(matrix: Any) -> sp.csr_matrix:
-    """A canonical CSR matrix that keeps explicit zeros."""
-    out = sp.csr_matrix(matrix)
-    if not out.has_canonical_format:
-        out = out.copy()
-        out.sum_duplicates()
-    return out

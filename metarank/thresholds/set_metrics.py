@@ -6,32 +6,32 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.algebra import times
+from metarank.thresholds.guarantees import parse_wish
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.promises import parse_wish
 
 METRICS = ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy")
 
 
 def check_metric(optimize: str | None) -> str:
-    """The metric to cut for, or the promise, in any case ("micro-F1", "Recall >= 0.9").
+    """The metric to cut for, or the guarantee, in any case ("micro-F1", "Recall >= 0.9").
 
     None means "micro-f1".
 
     Raises
     ------
     ValueError, TypeError
-        If `optimize` is no known name and no promise.
+        If `optimize` is no known name and no guarantee.
 
     Examples
     --------
-    >>> check_metric("micro-F1"), check_metric("fnr<=0.1")
+    >>> check_metric("micro-F1"), check_metric("Recall >= 0.9")
     ('micro-f1', 'recall>=0.9')
     """
     if optimize is None:
         return METRICS[0]
     rule = (
-        f"optimize must be None or one of {', '.join(METRICS)}, or a promise such as 'recall>=0.9', "
-        f"'precision>=0.8' or 'fnr<=0.1', got {optimize!r:.80}"
+        f"optimize must be None or one of {', '.join(METRICS)}, or a guarantee such as 'recall>=0.9' "
+        f"or 'precision>=0.8', got {optimize!r:.80}"
     )
     if not isinstance(optimize, str):
         raise TypeError(rule)

@@ -10,7 +10,7 @@ from metarank import _core
 from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
 from metarank.persist.spec import Spec
-from metarank.thresholds.base import Cut, saved_with
+from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.candidates import Candidates
 
@@ -37,9 +37,9 @@ class SubsetCut(Cut):
     prior_weight: float
     keep_best: bool
 
-    saved: ClassVar[Spec] = saved_with(
+    saved: ClassVar[Spec] = Spec(
         Array("sets", np.bool_, ("sets", None)),
-        Ids("counts", np.int64, ("sets",), first=1, below=2**62),
+        Ids("counts", np.int64, ("sets",), least=1, below=2**62),
         Number("prior_weight", 0, 1),
         Flag("keep_best"),
     )

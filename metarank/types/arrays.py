@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.candidates import Candidates, canonical_csr
+from metarank.types.view import Features, TrainingView
 
 F = TypeVar("F", np.ndarray, sp.csr_matrix)
 
@@ -25,49 +25,23 @@ _BLOCK_VALUES = 1 << 24
 Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def with_parts(X: F) -> F:
-    """X itself, which remembers its `csr_parts` if it is a matrix: every source asks for those of each row.
-
-    For rows that nothing changes in place, such as those that a model has encoded: canonical, and finite.
-    """
-    if not isinstance(X, np.ndarray):
-        X._parts = X.indptr, csr_parts(X)
-    return X
-
-
-def remembered_parts(X: sp.csr_matrix) -> Parts | None:
-    """The parts that `with_parts` left, unless the matrix has got other arrays since."""
-    known = vars(X).get("_parts")
-    if known is None or known[0] is not X.indptr:
-        return None
-    parts: Parts = known[1]
-    return parts if parts[1] is X.indices and parts[2] is X.data else None
-
-
 def csr_parts(X: sp.csr_matrix) -> Parts:
     """(indptr int64, indices int32, data float32) of a CSR matrix."""
-    return remembered_parts(X) or (
+    return (
         np.ascontiguousarray(X.indptr, np.int64),
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data, np.float32),
     )
 
 
-def shallow(X: sp.csr_matrix) -> sp.csr_matrix:
-    """A matrix of the same arrays: to build one, or `copy.copy`, costs more than the numbers of one row."""
-    out = object.__new__(type(X))
-    out.__dict__.update(vars(X))
-    return out
-
-
-def require_rows(view: View) -> None:
+def require_rows(view: TrainingView) -> None:
     """Refuse to learn from nothing."""
     if view.n_rows == 0:
-        raise ValueError("the View must have at least one row, got 0")
+        raise ValueError("the TrainingView must have at least one row, got 0")
 
 
-def sample_rows(view: View, limit: int) -> np.ndarray:
-    """All rows of the View, or `limit` of them drawn by its seed, as ascending positions in it."""
+def sample_rows(view: TrainingView, limit: int) -> np.ndarray:
+    """All rows of the TrainingView, or `limit` of them drawn by its seed, as ascending positions in it."""
     if view.n_rows <= limit:
         return np.arange(view.n_rows)
     return np.sort(np.random.default_rng([view.seed, limit]).permutation(view.n_rows)[:limit])
@@ -86,11 +60,8 @@ def unit_rows(X: F) -> F:
     if isinstance(X, np.ndarray):
         indptr = np.arange(X.shape[0] + 1, dtype=np.int64) * X.shape[1]
         return _core.unit_rows(indptr, np.ascontiguousarray(X).ravel()).reshape(X.shape)
-    out = sp.csr_matrix(X.shape, dtype=np.float32)  # filled like this SciPy does not check it again
-    out.indptr, out.indices = X.indptr, X.indices
-    out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
+    data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
+    return canonical_csr(data, X.indices, X.indptr, X.shape)
 
 
 def joined_ids(ids: Sequence[np.ndarray], n_nodes: Sequence[int], n_leaves: Sequence[int]) -> np.ndarray:
@@ -156,14 +127,7 @@ def linear_scores(
 ) -> np.ndarray:
     """``bias[l] + x . W[:, l]`` for each pair, float32 (m,); W is float32 (d, L)."""
     check_rows(X, candidates)
+    pairs = candidates.indptr, candidates.labels
     if sp.issparse(X):
-        return _core.linear_scores_sparse(
-            *csr_parts(X),
-            n_features=X.shape[1],
-            W=W,
-            bias=bias,
-            indptr=candidates.indptr,
-            labels=candidates.labels,
-            n_threads=n_jobs,
-        )
-    return _core.linear_scores_dense(dense(X), W, bias, candidates.indptr, candidates.labels, n_jobs)
+        return _core.linear_scores_sparse((*csr_parts(X), X.shape[1]), W, bias, *pairs, n_jobs)
+    return _core.linear_scores_dense(dense(X), W, bias, *pairs, n_jobs)

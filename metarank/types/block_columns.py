@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank.persist.fields import Flag, Integer, Known, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.blocks import KINDS
-from metarank.types.canonical import canonical_csr
+from metarank.types.candidates import canonical_csr
+
+KINDS = ("text", "vector", "numbers", "categories", "sparse")
+# The block of all columns of numbers of a table, and that of its categories.
+NUMBERS, CATEGORIES = "numbers", "categories"
 
 # The rows of features of a block or of all blocks.
 Rows: TypeAlias = np.ndarray | sp.csr_matrix
@@ -26,7 +29,7 @@ class BlockColumns(Saved):
     ----------
     name : str
     kind : str
-        One of `metarank.types.blocks.KINDS`.
+        One of `KINDS`.
     start, stop : int
     is_dense : bool
         Whether the block alone is a dense matrix, whatever that of all blocks is.
@@ -85,14 +88,5 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
         return parts[0]
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts, axis=1)
-    sparse: list[Any] = [part if sp.issparse(part) else sp.csr_matrix(part) for part in parts]
-    counts = np.stack([np.diff(part.indptr) for part in sparse])
-    indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    first, before = 0, indptr[:-1].copy()
-    for part, n in zip(sparse, counts):
-        at = np.repeat(before - part.indptr[:-1], n) + np.arange(part.nnz)
-        indices[at], data[at] = part.indices + first, part.data
-        before += n
-        first += part.shape[1]
-    return canonical_csr(data, indices, indptr, (len(indptr) - 1, first))
+    out = sp.hstack([sp.csr_matrix(part) for part in parts], "csr", np.float32)
+    return canonical_csr(out.data, out.indices, out.indptr, out.shape)

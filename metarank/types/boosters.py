@@ -1,13 +1,14 @@
 """A LightGBM model as flat arrays, evaluated in the compiled core.
 
 LightGBM's own `predict` enters OpenMP, which costs milliseconds for a single row
-on a busy machine. The arrays give the same bytes without it.
+on a busy machine, and its parser trusts the text of a model. The arrays give the same
+bytes without either; they are the only form in which a booster is saved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +18,29 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import joined_ids
-from metarank.types.booster_text import outside_zero, parts_of, trees_of
 
+# LightGBM reads a dense value of this size or less as zero.
+_ZERO = float(np.float32(1e-35))
 _NO_TREE: dict[str, np.ndarray] = {
     "feature": np.zeros(0, np.int32),
     "threshold": np.zeros(0),
     "children": np.zeros((0, 2), np.int32),
     "missing": np.zeros(0, np.uint8),
+    "gain": np.zeros(0),
+    "node_count": np.zeros(0, np.int32),
     "root": np.zeros(0, np.int32),
     "leaf_value": np.zeros(0),
+    "leaf_count": np.zeros(0, np.int32),
+}
+# What LightGBM's text calls the arrays of a tree.
+_IN_TEXT = {
+    "feature": "split_feature",
+    "threshold": "threshold",
+    "missing": "decision_type",
+    "gain": "split_gain",
+    "node_count": "internal_count",
+    "leaf_value": "leaf_value",
+    "leaf_count": "leaf_count",
 }
 
 
@@ -42,9 +57,15 @@ class BoosterArrays(Saved):
         Left and right: a later node of the array, or ``~leaf``.
     missing : uint8 array (n_nodes,)
         LightGBM's decision type: 2 = default left; 4 = zero is missing, 8 = NaN is missing.
+    gain : float64 array (n_nodes,)
+        What each split gained.
+    node_count : int32 array (n_nodes,)
+        Training rows that reached each node.
     root : int32 array (n_trees,)
         A node, or ``~leaf`` for a tree without a split.
     leaf_value : float64 array (n_leaves,)
+    leaf_count : int32 array (n_leaves,)
+        Training rows that reached each leaf.
     output : int32 array (n_trees,)
     n_features, n_outputs : int
 
@@ -57,19 +78,26 @@ class BoosterArrays(Saved):
     --------
     >>> stump = BoosterArrays(
     ...     feature=np.array([0], np.int32), threshold=np.array([0.5]),
-    ...     children=np.array([[~0, ~1]], np.int32), missing=np.zeros(1, np.uint8),
-    ...     root=np.array([0], np.int32), leaf_value=np.array([-1.0, 1.0]),
+    ...     children=np.array([[~0, ~1]], np.int32), missing=np.zeros(1, np.uint8), gain=np.ones(1),
+    ...     node_count=np.array([4], np.int32), root=np.array([0], np.int32),
+    ...     leaf_value=np.array([-1.0, 1.0]), leaf_count=np.array([2, 2], np.int32),
     ...     output=np.array([0], np.int32), n_features=1, n_outputs=1)
     >>> stump.predict(np.array([[0.5], [0.6]]))
     array([-1.,  1.])
+    >>> stump.contributions(np.array([[0.5], [0.6]]))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
     """
 
     feature: np.ndarray
     threshold: np.ndarray
     children: np.ndarray
     missing: np.ndarray
+    gain: np.ndarray
+    node_count: np.ndarray
     root: np.ndarray
     leaf_value: np.ndarray
+    leaf_count: np.ndarray
     output: np.ndarray
     n_features: int
     n_outputs: int
@@ -80,17 +108,28 @@ class BoosterArrays(Saved):
         Array("threshold", np.float64, ("nodes",)),
         Array("children", np.int32, ("nodes", 2)),
         Array("missing", np.uint8, ("nodes",)),
+        Array("gain", np.float64, ("nodes",), least=0),
+        Array("node_count", np.int32, ("nodes",), least=0),
         Array("root", np.int32, ("trees",)),
         Array("leaf_value", np.float64, ("leaves",)),
+        Array("leaf_count", np.int32, ("leaves",), least=0),
         Array("output", np.int32, ("trees",)),
         Declared("n_features", size="d"),
         Declared("n_outputs", size="outputs"),
     )
 
     def __post_init__(self) -> None:
-        *arrays, n_features, n_outputs = self.get_state().values()
-        parts: list[Any] = [*map(np.ascontiguousarray, arrays), n_features, n_outputs]
-        trees = _core.BoostedTrees(*parts)
+        trees = _core.BoostedTrees(
+            self.feature,
+            self.threshold,
+            self.children,
+            self.missing,
+            self.root,
+            self.leaf_value,
+            self.output,
+            self.n_features,
+            self.n_outputs,
+        )
         object.__setattr__(self, "_trees", trees)
 
     @property
@@ -106,26 +145,15 @@ class BoosterArrays(Saved):
         ValueError
             If a tree has categorical splits or linear leaves.
         """
-        return cls.from_text(booster.model_to_string())
+        header, *blocks = booster.model_to_string().split("\nend of trees", 1)[0].split("\nTree=")
+        n_outputs = int(_entries(header)["num_tree_per_iteration"])
+        trees = [_tree(_entries(block)) for block in blocks]
+        return cls._joined(trees, np.arange(len(trees)) % n_outputs, booster.num_feature(), n_outputs)
 
     @classmethod
-    def from_text(cls, text: str) -> BoosterArrays:
-        """The trees of a model in LightGBM's text format (`Booster.model_to_string`, `save_model`)."""
-        header, blocks = parts_of(text)
-        if "num_tree_per_iteration" not in header:
-            raise ValueError("text must be a model in LightGBM's text format, got no num_tree_per_iteration")
-        n_features, n_outputs = int(header["max_feature_idx"]) + 1, int(header["num_tree_per_iteration"])
-        trees = list(trees_of(blocks, n_features))
-        for tree in trees:
-            tree["threshold"] = outside_zero(tree["threshold"])
-            tree["root"] = np.array([0 if len(tree["children"]) else ~0])
-        return cls._joined(trees, np.arange(len(trees)) % n_outputs, n_features, n_outputs)
-
-    @classmethod
-    def constant(cls, value: float, n_features: int) -> BoosterArrays:
-        """A single leaf."""
-        leaf = _NO_TREE | {"root": np.array([~0]), "leaf_value": np.array([value])}
-        return cls._joined([leaf], np.zeros(1), n_features, 1)
+    def without_trees(cls, n_features: int) -> BoosterArrays:
+        """The score 0 for every row."""
+        return cls._joined([], np.zeros(0), n_features, 1)
 
     @classmethod
     def stack(cls, models: Sequence[BoosterArrays]) -> BoosterArrays:
@@ -151,6 +179,11 @@ class BoosterArrays(Saved):
         }
         return cls(**arrays, output=output.astype(np.int32), n_features=n_features, n_outputs=n_outputs)
 
+    def only(self, output: int) -> BoosterArrays:
+        """The trees of one output alone."""
+        kept = self.output == output
+        return replace(self, root=self.root[kept], output=np.zeros(kept.sum(), np.int32), n_outputs=1)
+
     def predict(self, X: np.ndarray, *, n_jobs: int | None = 1) -> np.ndarray:
         """Raw scores, float64 (n,), or (n, n_outputs) where there are several outputs.
 
@@ -163,13 +196,51 @@ class BoosterArrays(Saved):
         ValueError
             If X is not two-dimensional or has another number of columns.
         """
+        raw = self._trees.predict(self._checked(X), resolve_n_jobs(n_jobs))
+        return raw[:, 0] if self.n_outputs == 1 else raw
+
+    def contributions(self, X: np.ndarray) -> np.ndarray:
+        """float64 (n, n_features + 1): the share of each feature in the mean of the outputs and, last, its
+        expectation.
+
+        On x86-64 these are the bytes of ``booster.predict(X, pred_contrib=True)``, elsewhere those of x86-64.
+
+        Raises
+        ------
+        ValueError
+            If a node is no tree's alone, or a tree is more than 1,024 deep.
+        """
+        X = self._checked(X)
+        shares = [
+            _core.tree_shares(
+                self.feature,
+                self.threshold,
+                self.children,
+                self.missing,
+                self.root[self.output == output],
+                self.leaf_value,
+                self.node_count,
+                self.leaf_count,
+                X,
+                1,
+            )
+            for output in range(self.n_outputs)
+        ]
+        return np.asarray(np.mean(shares, axis=0))
+
+    def importances(self) -> np.ndarray:
+        """float64 (n_features,): the gain of all splits by each feature, as LightGBM counts it."""
+        out = np.zeros(self.n_features)
+        np.add.at(out, self.feature, self.gain)
+        return out
+
+    def _checked(self, X: np.ndarray) -> np.ndarray:
         X = np.asarray(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n, {self.n_features}), got {X.shape}")
-        raw = self._trees.predict(np.ascontiguousarray(X), resolve_n_jobs(n_jobs))
-        return raw[:, 0] if self.n_outputs == 1 else raw
+        return np.ascontiguousarray(X)
 
     @property
     def in_core(self) -> Any:
@@ -178,3 +249,36 @@ class BoosterArrays(Saved):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
+
+
+def _entries(block: str) -> dict[str, str]:
+    """The lines "name=value" of a part of a text."""
+    return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+
+
+def _tree(entries: dict[str, str]) -> dict[str, np.ndarray]:
+    """The arrays of one tree."""
+    if any(entries.get(name, "0").strip() != "0" for name in ("num_cat", "is_linear")):
+        raise ValueError("trees must have numerical splits and constant leaves only")
+    tree = {
+        name: np.array(entries.get(called, "").split(), _NO_TREE[name].dtype)
+        for name, called in _IN_TEXT.items()
+    }
+    if not len(tree["leaf_count"]):  # of a tree that is one leaf
+        tree["leaf_count"] = np.ones(len(tree["leaf_value"]), np.int32)
+    tree["threshold"] = _as_split(tree["threshold"])
+    sides = [np.array(entries.get(f"{side}_child", "").split(), np.int32) for side in ("left", "right")]
+    tree["children"] = np.stack(sides, axis=1)
+    tree["root"] = np.array([0 if len(tree["feature"]) else ~0], np.int32)
+    return tree
+
+
+def _as_split(threshold: np.ndarray) -> np.ndarray:
+    """Thresholds by which a plain comparison splits as LightGBM does.
+
+    Infinity, by which missing values are split from all others, becomes the greatest finite number. Within
+    LightGBM's zero interval thresholds are moved out of it, so that a value inside it splits as 0 does.
+    """
+    threshold = np.minimum(threshold, np.finfo(np.float64).max)
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), np.nextafter(-_ZERO, -1.0), threshold)
+    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)

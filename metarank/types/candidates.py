@@ -249,14 +249,12 @@ class Candidates:
         >>> both.indptr.tolist(), both.labels.tolist()
         ([0, 2, 3], [0, 1, 1])
         """
-        if not parts:
-            raise ValueError("parts must hold at least one Candidates, got none")
         first, *others = parts
         for other in others:
             first._check_agrees(other)
         if not others:
             return cls.of_core(first.indptr, first.labels, first.n_labels, {})
-        indptr, labels = _core.unite_lists([p.indptr for p in parts], [p.labels for p in parts])
+        indptr, labels = _core.unite_lists([(p.indptr, p.labels, np.zeros(0, np.float32)) for p in parts])
         return cls.of_core(indptr, labels, first.n_labels, {})
 
     def _check_agrees(self, other: Candidates) -> None:
@@ -290,11 +288,8 @@ class Candidates:
         if Y.shape != (self.n_rows, self.n_labels):
             raise ValueError(f"Y must have shape {(self.n_rows, self.n_labels)}, got {Y.shape}")
         relevant = Y > 0
-        total = relevant.nnz
-        if total == 0:
-            return 1.0
         found = self.to_csr(np.ones(self.n_pairs, np.float32)).multiply(relevant)
-        return float(found.sum() / total)
+        return float(found.sum() / relevant.nnz) if relevant.nnz else 1.0
 
     def top(self, k: int) -> Candidates:
         """The k best pairs of each row by the final score. Ties go to the smaller label id, NaN is last."""
@@ -310,3 +305,18 @@ class Candidates:
         indptr = np.concatenate([[0], np.cumsum(np.minimum(counts, k))])
         scores = {n: v[kept] for n, v in self.scores.items()}
         return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+
+
+def canonical_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> sp.csr_matrix:
+    """The float32 CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
+
+    SciPy, which would look again, is not asked.
+    """
+    out = sp.csr_matrix(shape, dtype=np.float32)
+    dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
+    out.data = np.ascontiguousarray(data, np.float32)
+    out.indices, out.indptr = np.ascontiguousarray(indices, dtype), np.ascontiguousarray(indptr, dtype)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out

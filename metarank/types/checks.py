@@ -1,4 +1,4 @@
-"""The door: any container becomes canonical X, Y or Candidates, once.
+"""The interface: any container becomes canonical X, Y or Candidates, once.
 
 Which path X takes (dense rows or CSR) is a matter of its values, not of its
 container: dense where at least a quarter of the entries are non-zero or there
@@ -8,7 +8,6 @@ model fixes the path with `layout`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import isfinite
@@ -18,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.persist.limits import MOST_DECLARED
+from metarank.persist.trust import MOST_DECLARED
 from metarank.types.candidates import Candidates
 from metarank.types.containers import as_array, check_columns, is_row, plain_column
 from metarank.types.label_table import LabelTable
@@ -27,9 +26,6 @@ DENSE_SHARE = 0.25
 DENSE_COLUMNS = 32
 # Ids that nothing bounds must be below: each label costs memory, whether or not it has a row.
 MOST_IMPLIED_LABELS = 1 << 22
-
-# Scores that are looked at one by one.
-_FEW = 4096
 
 Layout = Literal["dense", "sparse"]
 LabelKind = Literal["indicator", "lists", "ids", "graded"]
@@ -48,12 +44,8 @@ def finite_scores(scores: np.ndarray, most: float = np.inf) -> np.ndarray:
     >>> finite_scores(np.array([0.5, 2.0]))
     array([0.5, 2. ])
     """
-    if scores.size <= _FEW:  # of one row, where each pass of NumPy costs more than its numbers
-        good = np.count_nonzero(np.isfinite(scores) if most == np.inf else np.abs(scores) <= most)
-        within = good == scores.size
-    else:  # the extremes of all: no array of the same size
-        extremes = float(scores.min()), float(scores.max())
-        within = all(isfinite(v) and abs(v) <= most for v in extremes)
+    low, high = scores.min(initial=0.0), scores.max(initial=0.0)  # NaN where there is one
+    within = isfinite(low) and isfinite(high) and max(-low, high) <= most
     if not within:
         raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
     return scores
@@ -107,10 +99,11 @@ def check_features(
     >>> check_features(sp.eye(100, format="coo")).format
     'csr'
     """
-    if layout not in (None, "dense", "sparse"):
-        raise ValueError(f"layout must be None, 'dense' or 'sparse', got {layout!r}")
-    is_value = np.isfinite if not allow_nan else _finite_or_nan
-    out = (_sparse_features if sp.issparse(X) else _dense_features)(X, name, is_value, nan_hint)
+    out = _sparse_features(X, name) if sp.issparse(X) else _dense_features(X, name)
+    values = out.data if sp.issparse(out) else out
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if bad.any():
+        _raise_not_finite(*_first(out, bad), name, nan_hint)
     n, d = out.shape
     if n < min_rows:
         raise ValueError(
@@ -151,7 +144,7 @@ def layout_of(X: np.ndarray | sp.csr_matrix) -> Layout:
     return "sparse" if sp.issparse(X) else "dense"
 
 
-def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
+def _dense_features(X: Any, name: str) -> np.ndarray:
     check_columns(X, name, "numbers", "")
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         raise TypeError(f"{name} must hold rows of numbers or texts, got a dict at row 0: pass a data frame")
@@ -169,19 +162,10 @@ def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
             f"{name}.reshape(-1, 1) for one feature"
         )
     with np.errstate(over="ignore", under="ignore"):
-        out = np.ascontiguousarray(values, dtype=np.float32)
-    good = is_value(out)
-    if not good.all():
-        row, column = np.argwhere(~good)[0]
-        _raise_not_finite(out[row, column], row, column, name, hint)
-    return out
+        return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def _finite_or_nan(values: np.ndarray) -> np.ndarray:
-    return ~np.isinf(values)
-
-
-def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matrix:
+def _sparse_features(X: Any, name: str) -> sp.csr_matrix:
     if X.ndim != 2:
         raise ValueError(f"{name} must have shape (n, d), got {X.shape}. Reshape your data")
     if X.dtype.kind == "c":
@@ -189,15 +173,14 @@ def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matr
     if isinstance(X, sp.csr_matrix) and is_ready(X):
         return X
     with np.errstate(over="ignore", under="ignore"):
-        out = _canonical_csr(X)
-    good = is_value(out.data)
-    if not good.all():
-        _raise_not_finite(*_first_stored(out, ~good), name, hint)
-    return out
+        return _canonical_csr(X)
 
 
-def _first_stored(matrix: sp.csr_matrix, wanted: np.ndarray) -> tuple[float, int, int]:
-    """Value, row and column of the first stored entry among those wanted."""
+def _first(matrix: np.ndarray | sp.csr_matrix, wanted: np.ndarray) -> tuple[float, int, int]:
+    """Value, row and column of the first entry, of those stored, among those wanted."""
+    if isinstance(matrix, np.ndarray):
+        row, column = np.argwhere(wanted)[0].tolist()
+        return matrix[row, column], row, column
     at = int(np.argmax(wanted))
     row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
     return matrix.data[at], row, int(matrix.indices[at])
@@ -363,7 +346,7 @@ def _label_matrix(Y: Any, name: str) -> tuple[sp.csr_matrix, LabelKind]:
         out = _canonical_csr(Y if sp.issparse(Y) else np.asarray(Y, np.float32))
     bad = ~(np.isfinite(out.data) & (out.data > 0))
     if bad.any():
-        value, row, column = _first_stored(out, bad)
+        value, row, column = _first(out, bad)
         if not np.isfinite(value):
             _raise_not_finite(value, row, column, name)
         raise ValueError(f"{name} must hold values >= 0, got {value:g} at row {row}, column {column}")
@@ -457,21 +440,12 @@ def _ids_of_names(
             raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
     if names is None:
         names = sorted(set(labels))
-    id_of = {label: i for i, label in reversed(list(enumerate(names)))}
-    ids = np.fromiter((id_of.get(label, -1) for label in labels), np.int64, len(labels))
-    if np.any(ids < 0):
-        at = int(np.flatnonzero(ids < 0)[0])
-        raise ValueError(
-            f"{name} holds a name that is not among the {len(names)} labels: "
-            f"{labels[at]!r} at row {row_of[at]}"
-        )
-    if len(id_of) < len(names):
-        uses = Counter(names)
-        shared = next((label for label in labels if uses[label] > 1), None)
-        if shared is not None:
-            ids_of = [i for i, label in enumerate(names) if label == shared]
-            raise ValueError(f"{name} must hold names of one label each, {shared!r} is that of {ids_of}")
-    return ids, names
+        id_of = {label: i for i, label in enumerate(names)}
+    else:
+        table = LabelTable(len(names), names)
+        first_row = dict(zip(reversed(labels), reversed(row_of)))
+        id_of = {label: table.id_of(label, name, f" at row {row}") for label, row in first_row.items()}
+    return np.fromiter((id_of[label] for label in labels), np.int64, len(labels)), names
 
 
 def check_writable(name: str, what: str) -> None:
@@ -578,10 +552,7 @@ def check_candidates(
 
 
 def check_rejected(negatives: Any, Y: sp.csr_matrix, table: LabelTable) -> Candidates:
-    """Rejected pairs of the rows of Y (n, L), in the forms of labels: also a dense indicator or data frame.
-
-    Of a sparse matrix all stored entries count. The columns of a data frame are labels by name, or, if their
-    names are no texts, in order.
+    """Rejected pairs of the rows of Y (n, L), as `check_candidates`: of a matrix all stored entries count.
 
     Raises
     ------
@@ -590,30 +561,15 @@ def check_rejected(negatives: Any, Y: sp.csr_matrix, table: LabelTable) -> Candi
 
     Examples
     --------
-    >>> check_rejected(np.array([[0, 1]]), sp.csr_matrix([[1.0, 0.0]]), LabelTable(2)).labels
+    >>> check_rejected([[1]], sp.csr_matrix([[1.0, 0.0]]), LabelTable(2)).labels
     array([1], dtype=int32)
     """
-    given = plain_column(negatives, "negatives")
-    if hasattr(given, "columns") or (isinstance(given, np.ndarray) and given.ndim == 2):
-        given = _dense_pairs(given, table)
-    rejected = check_candidates(given, Y.shape[0], table, name="negatives")
+    rejected = check_candidates(plain_column(negatives, "negatives"), Y.shape[0], table, name="negatives")
     both = np.flatnonzero(rejected.values_of(Y) > 0)
     if len(both):
         row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
         raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
     return rejected
-
-
-def _dense_pairs(given: Any, table: LabelTable) -> sp.csr_matrix:
-    """The pairs that are not 0 in an array or a data frame (n, L)."""
-    check_columns(given, "negatives", "0 and 1, a column a label", "")
-    matrix = _label_matrix(as_array(given), "negatives")[0]
-    names = list(getattr(given, "column_names", getattr(given, "columns", ())))
-    if not names or not all(isinstance(name, str) for name in names):
-        return matrix
-    ids = table.ids_of(names, "the columns of negatives")
-    places = sp.csr_matrix((np.ones(len(ids)), (np.arange(len(ids)), ids)), (len(ids), table.n_labels))
-    return sp.csr_matrix(matrix @ places)
 
 
 def _candidate_lists(rows: list[Any], table: LabelTable, name: str) -> Candidates:
@@ -638,16 +594,11 @@ def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
     w = np.asarray(weight)
     if w.dtype.kind not in "biuf":
         raise TypeError(f"sample_weight must hold numbers, got {weight!r:.40}")
-    w = w.astype(np.float64)
-    if w.ndim == 0:
-        w = np.full(n, float(w))
+    w = np.full(n, w, np.float64) if w.ndim == 0 else w.astype(np.float64)
     if w.shape != (n,):
         raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
-    wrong = np.flatnonzero(~np.isfinite(w) | (w < 0))
-    if len(wrong):
-        raise ValueError(
-            f"sample_weight must be finite and non-negative, got {w[wrong[0]]} at row {wrong[0]}"
-        )
-    if not (w > 0).any():
-        raise ValueError("sample_weight must not be zero for all rows")
+    wrong = w[~(np.isfinite(w) & (w >= 0))]
+    if len(wrong) or not w.any():
+        got = wrong[0] if len(wrong) else 0
+        raise ValueError(f"sample_weight must be finite, non-negative and not all zero, got {got}")
     return w

@@ -8,6 +8,9 @@ import numpy as np
 
 from metarank.types.candidates import Candidates
 
+# Columns of pairs, by name.
+Columns = dict[str, np.ndarray]
+
 
 @dataclass(frozen=True)
 class FeatureTable:
@@ -39,8 +42,11 @@ class FeatureTable:
         return FeatureTable(self.values[kept], self.names, candidates)
 
     def select(self, names: list[str]) -> FeatureTable:
-        """Some of the columns, in the order of `names`."""
+        """Some of the columns, in the order of `names`; ValueError if one is not there."""
         place = {name: j for j, name in enumerate(self.names)}
+        missing = next((name for name in names if name not in place), None)
+        if missing is not None:  # a saved model may list what its sources do not give
+            raise ValueError(f"names must be columns of the table, got {missing!r}")
         values = np.ascontiguousarray(self.values[:, [place[name] for name in names]])
         return FeatureTable(values, list(names), self.candidates)
 

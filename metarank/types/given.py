@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.types.candidates import Candidates
-from metarank.types.canonical import canonical_csr
+from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.checks import check_writable
 from metarank.types.containers import as_list, is_row
 from metarank.types.label_table import LabelTable
-from metarank.types.word_rows import WordRows
+from metarank.types.texts import WordRows
 
 # The source of candidates that were given without a name, and the feature of pairs that was.
 UNNAMED, UNNAMED_FEATURE = "given", "pair"
@@ -142,7 +141,7 @@ def read_given(
         polars, Arrow) with the columns row, label, score and, for several sources at once, source, which
         then come in the order of their names; those of a dict stay as they are.
     pair_features : dict of name to values of pairs, values of one feature, or None
-        In the same forms; also a dict of (row, label) to value. Labels without a value have the value 1.
+        In the same forms. Labels without a value have the value 1.
     n_rows : int, or None to take it from what is given
     table : LabelTable
         Labels are ids or names.
@@ -178,15 +177,14 @@ def read_given(
             )
     if n_rows is None:
         n_rows = max((_rows_in(of) for of in [*scores.values(), *values.values()]), default=0)
-    read: dict[str, dict[str, sp.csr_matrix]] = {"candidates": {}, "pair_features": {}}
     unscored = set()
     for parameter, items in (("candidates", scores), ("pair_features", values)):
         for name, of in items.items():
             ranked, what = parameter == "candidates", called(parameter, name)
-            read[parameter][name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
+            items[name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
             if bare:
                 unscored.add((parameter, name))
-    return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"], frozenset(unscored))
+    return Given(n_rows, table.n_labels, scores, values, frozenset(unscored))
 
 
 def called(parameter: str, name: str) -> str:
@@ -235,8 +233,7 @@ def _by_name(values: Any, parameter: str, unnamed: str, known: Collection[str] =
         return {}
     if _is_table(values) or isinstance(values, PairTable):
         return _by_source(_pair_table(values, parameter), parameter, unnamed, known)
-    pairs = isinstance(values, Mapping) and values and all(isinstance(key, tuple) for key in values)
-    if not isinstance(values, Mapping) or pairs:
+    if not isinstance(values, Mapping):
         return {unnamed: values}
     if not values:
         raise ValueError(f"{parameter} must hold a source at least, got an empty dict")
@@ -278,8 +275,6 @@ def _rows_in(of: Any) -> int:
         return of.n_rows
     if isinstance(of, PairTable):
         return int(of.row.max(initial=-1)) + 1
-    if isinstance(of, Mapping):
-        return max((int(row) for row, _ in of), default=-1) + 1
     return int(of.shape[0]) if sp.issparse(of) else len(of)
 
 
@@ -287,22 +282,25 @@ def _matrix_of(
     of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool
 ) -> tuple[sp.csr_matrix, bool]:
     """What is given of one source as canonical float32 CSR (n, L), and whether it is labels alone."""
-    bare = False
+    bare = isinstance(of, Candidates) and of.n_pairs > 0 and not of.scores
     if isinstance(of, Candidates):
-        _check_shape((of.n_rows, of.n_labels), n_rows, table, what)
-        # A copy: what the user does to it later must not reach the model.
-        bare = of.n_pairs > 0 and not of.scores
-        scores = of.final_score.copy() if of.scores else np.ones(of.n_pairs, np.float32)
-        out = canonical_csr(scores, of.labels.copy(), of.indptr.copy(), (n_rows, table.n_labels))
-    elif sp.issparse(of):
+        of = of.to_csr(of.final_score if of.scores else np.ones(of.n_pairs, np.float32))
+    if sp.issparse(of):
         if of.dtype.kind not in "fiub":
             raise TypeError(f"{what} must hold numbers, got {of.dtype}")
-        _check_shape(of.shape, n_rows, table, what)
+        if of.shape != (n_rows, table.n_labels):
+            raise ValueError(
+                f"{what} must have {n_rows} rows and {table.n_labels} labels, got {of.shape[0]} and "
+                f"{of.shape[1]}"
+            )
+        # A copy: what the user does to it later must not reach the model.
         with np.errstate(over="ignore"):  # what is no float32 is refused below
             out = sp.csr_matrix(of, dtype=np.float32, copy=True)
-        _check_once(out, what)
-    elif isinstance(of, Mapping):
-        out = _of_pairs(_pairs_of_dict(of, what), n_rows, table, what)
+        stored = out.nnz
+        out.sum_duplicates()
+        if out.nnz < stored:
+            raise ValueError(f"{what} must store a pair once, got some of them twice")
+        out = canonical_csr(out.data, out.indices, out.indptr, out.shape)
     elif isinstance(of, PairTable) or _is_table(of):
         pairs = _pair_table(of, what)
         own = list(dict.fromkeys(pairs.source or ()))
@@ -323,21 +321,6 @@ def _matrix_of(
         indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
         out = canonical_csr(out.data[kept], out.indices[kept], indptr, out.shape)
     return out, bare
-
-
-def _check_shape(shape: tuple[int, ...], n_rows: int, table: LabelTable, what: str) -> None:
-    if tuple(shape) != (n_rows, table.n_labels):
-        raise ValueError(
-            f"{what} must have {n_rows} rows and {table.n_labels} labels, got {shape[0]} and {shape[1]}"
-        )
-
-
-def _check_once(matrix: sp.csr_matrix, what: str) -> None:
-    """Sort the entries of a matrix; ValueError if one is stored twice."""
-    stored = matrix.nnz
-    matrix.sum_duplicates()
-    if matrix.nnz < stored:
-        raise ValueError(f"{what} must store a pair once, got some of them twice")
 
 
 def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp.csr_matrix:
@@ -378,15 +361,6 @@ def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:
             ids[label] = found
         out[i] = found
     return out
-
-
-def _pairs_of_dict(of: Mapping[Any, Any], what: str) -> PairTable:
-    """The pairs of a dict of (row, label) to value."""
-    for pair in of:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not _is_integer(pair[0]):
-            raise TypeError(f"{what} must be a dict of (row, label) to a number, got the key {pair!r:.80}")
-    row = np.array([int(row) for row, _ in of], np.int64)
-    return PairTable(row, [label for _, label in of], _numbers(list(of.values()), row, what))
 
 
 def _pairs_of_lists(of: Any, n_rows: int, what: str, *, ranked: bool) -> tuple[PairTable, bool]:

@@ -1,9 +1,9 @@
-"""`LabelDescriptions`: what is known of labels beside their rows."""
+"""`LabelDescriptions`: what is known of labels beside their rows; relations of labels as sparse matrices."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
+from metarank._util.elementary import log
 from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.types.checks import check_names_as_ids, check_writable
-from metarank.types.label_relations import LabelRelations, depths, relation
 
 
 class LabelDescriptions(Saved):
@@ -120,17 +121,17 @@ class LabelDescriptions(Saved):
         return len(self.ids)
 
     def __repr__(self) -> str:
-        said = []
+        parts = []
         if self.alternative_names is not None:
-            said.append(f"alternative names of {sum(map(bool, self.alternative_names)):,}")
+            parts.append(f"alternative names of {sum(map(bool, self.alternative_names)):,}")
         if self.descriptions is not None:
-            said.append(f"descriptions of {sum(map(bool, self.descriptions)):,}")
+            parts.append(f"descriptions of {sum(map(bool, self.descriptions)):,}")
         for column, matrix in (("parents", self.parents), ("related labels", self.related)):
             if matrix is not None:
-                said.append(f"{column} of {np.count_nonzero(np.diff(matrix.indptr)):,}")
+                parts.append(f"{column} of {np.count_nonzero(np.diff(matrix.indptr)):,}")
         if self.vectors is not None:
-            said.append(f"vectors of {self.vectors.shape[1]} numbers")
-        return f"LabelDescriptions({len(self):,} labels{': ' if said else ''}{', '.join(said)})"
+            parts.append(f"vectors of {self.vectors.shape[1]} numbers")
+        return f"LabelDescriptions({len(self):,} labels{': ' if parts else ''}{', '.join(parts)})"
 
     # --- labels by id and name -------------------------------------------------------
 
@@ -139,15 +140,25 @@ class LabelDescriptions(Saved):
         """What a label is called: its name, or its id where it has none."""
         return [name if name.strip() else label for name, label in zip(self.names, self.ids)]
 
-    @cached_property
-    def relations(self) -> LabelRelations:
-        """Parents and related labels, and what follows from them."""
-        return LabelRelations(self.parents, self.related)
+    def has_relatives(self, kind: str) -> bool:
+        """Whether some label has relatives of a kind: "parent", "child", "sibling" or "related"."""
+        matrix = self.related if kind == "related" else self.parents
+        return matrix is not None and matrix.nnz > 0
 
     @property
     def has_relations(self) -> bool:
         """Whether some label has a parent or a related label."""
-        return any(of is not None and of.nnz > 0 for of in (self.parents, self.related))
+        return self.has_relatives("parent") or self.has_relatives("related")
+
+    @cached_property
+    def specificity(self) -> NDArray[np.float32]:
+        """float32 (L,): 1 - log(1 + labels below) / log(L), in [0, 1]; 1 where none is below.
+
+        The intrinsic information content of Seco, Veale & Hayes (2004), eq. 3.
+        """
+        n = len(self)
+        below = 0 if self.parents is None else np.bincount(ancestors(self.parents).indices, minlength=n)
+        return (1 - log(1.0 + below) / log(float(max(n, 2)))).astype(np.float32)
 
     @property
     def has_names(self) -> bool:
@@ -155,17 +166,13 @@ class LabelDescriptions(Saved):
         return any(name.strip() for name in self.names)
 
     @cached_property
-    def _by_id(self) -> dict[str, int]:
-        return {label: i for i, label in enumerate(self.ids)}
-
-    @cached_property
-    def _by_name(self) -> dict[str, int]:
-        """The label of each name; -1 where several labels have it."""
+    def _positions(self) -> dict[str, int]:
+        """The row of each id, and of each name that is not an id; -1 where several labels have the name."""
         out: dict[str, int] = {}
         for i, name in enumerate(self.names):
             if name.strip():
                 out[name] = i if name not in out else -1
-        return out
+        return out | {label: i for i, label in enumerate(self.ids)}
 
     def position_of(self, label: Any, where: str = "labels") -> int:
         """The row of a label in the table, by its id, or else by its name.
@@ -175,14 +182,12 @@ class LabelDescriptions(Saved):
         ValueError
             If there is no such label, or several have the name; the message begins with `where`.
         """
-        found = self._by_id.get(str(label))
-        if found is None:
-            found = self._by_name.get(str(label))
-        if found is None:
+        position = self._positions.get(str(label))
+        if position is None:
             raise ValueError(f"{where} must be in the table of labels, got {label!r:.80}")
-        if found < 0:
+        if position < 0:
             raise ValueError(f"{where} must be ids where several labels share a name, got {label!r:.80}")
-        return found
+        return position
 
     def covering(
         self, Y: sp.csr_matrix, names: Sequence[str] | None, where: str = "Y"
@@ -212,7 +217,7 @@ class LabelDescriptions(Saved):
             return Y, self
         if list(names) == self.shown_names:
             return Y, self
-        unknown = [name for name in names if name not in self._by_id and name not in self._by_name]
+        unknown = [name for name in names if name not in self._positions]
         if len(unknown) == len(names):
             raise ValueError(f"labels must be those of {where}, got none of them, such as {names[0]!r:.80}")
         if unknown:
@@ -267,7 +272,7 @@ class LabelDescriptions(Saved):
         ['sea', 'sun']
         """
         new = [str(label) for label in dict.fromkeys(labels)]
-        new = [label for label in new if label not in self._by_id and label not in self._by_name]
+        new = [label for label in new if label not in self._positions]
         named: dict[str, list[Any]] = {
             "ids": new,
             "names": [None if "://" in label else label for label in new],
@@ -317,7 +322,7 @@ class LabelDescriptions(Saved):
 
     def _vectors(self, values: Any) -> np.ndarray:
         if not isinstance(values, np.ndarray):
-            values = _stacked(values, lambda label: f"label {self.shown_names[label]!r:.80}")
+            values = self._stacked(values)
         if values.ndim != 2 or values.dtype.kind not in "biuf":
             raise ValueError(f"vectors must be numbers (L, dv), got shape {values.shape} of {values.dtype}")
         with np.errstate(over="ignore"):
@@ -329,6 +334,20 @@ class LabelDescriptions(Saved):
                 f"vectors must hold finite numbers, got {value} of label {self.shown_names[bad[0]]!r:.80}"
             )
         return values
+
+    def _stacked(self, values: Sequence[Any]) -> np.ndarray:
+        """Vectors of one width as rows; None becomes zeros."""
+        rows = {label: np.asarray(row) for label, row in enumerate(values) if row is not None}
+        if not rows:
+            raise ValueError("vectors must hold a vector, got none")
+        width = next(iter(rows.values())).size
+        out = np.zeros((len(values), width))
+        for label, row in rows.items():
+            if row.shape != (width,) or row.dtype.kind not in "biuf":
+                got = f"{row!r:.80} of label {self.shown_names[label]!r:.80}"
+                raise ValueError(f"vectors must have one width, {width} numbers, got {got}")
+            out[label] = row
+        return out
 
 
 def _common_length(columns: dict[str, Any]) -> int:
@@ -375,20 +394,144 @@ def _listed(value: Any, column: str) -> list[Any]:
     return list(value)
 
 
-def _stacked(values: Sequence[Any], name_of: Callable[[int], str]) -> np.ndarray:
-    """Vectors of one width as rows; None becomes zeros."""
-    rows = {label: np.asarray(row) for label, row in enumerate(values) if row is not None}
-    if not rows:
-        raise ValueError("vectors must hold a vector, got none")
-    first = next(iter(rows))
-    out = np.zeros((len(values), rows[first].size))
-    for label, row in rows.items():
-        if row.ndim != 1 or row.dtype.kind not in "biuf":
-            raise TypeError(f"vectors must hold rows of numbers, got {row!r:.80} of {name_of(label)}")
-        if len(row) != out.shape[1]:
-            raise ValueError(
-                f"vectors must have one width, got {len(row)} numbers of {name_of(label)} and "
-                f"{out.shape[1]} of {name_of(first)}"
-            )
-        out[label] = row
+def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarray, n: int) -> sp.csr_matrix:
+    """Pairs of labels as a canonical float32 CSR (n, n) of ones; a pair that occurs twice counts once.
+
+    Examples
+    --------
+    >>> relation([1, 2, 2], [0, 0, 0], 3).toarray()
+    array([[0., 0., 0.],
+           [1., 0., 0.],
+           [1., 0., 0.]], dtype=float32)
+    """
+    out = sp.csr_matrix((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
+    out.sum_duplicates()
+    out.data[:] = 1
     return out
+
+
+def depths(parents: sp.csr_matrix, name_of: Callable[[int], str] = str) -> np.ndarray:
+    """The steps from each label up to a label without parents, the longest way; int64 (L,).
+
+    Parameters
+    ----------
+    parents : CSR (L, L)
+        Row l holds the parents of label l.
+    name_of : function
+        The name of a label in the error.
+
+    Raises
+    ------
+    ValueError
+        If a label is an ancestor of itself; the message shows the cycle.
+
+    Examples
+    --------
+    >>> depths(relation([1, 2], [0, 1], 3))
+    array([0, 1, 2])
+    """
+    children = sp.csr_matrix(parents.T)
+    waiting = np.diff(parents.indptr).astype(np.int64)
+    depth = np.zeros(len(waiting), np.int64)
+    level, found = np.flatnonzero(waiting == 0), 0
+    while len(level):
+        found += len(level)
+        below, n_parents = np.unique(children[level].indices, return_counts=True)
+        waiting[below] -= n_parents
+        ready = below[waiting[below] == 0]
+        depth[ready] = depth[level[0]] + 1  # the last of its parents stands in this level
+        level = ready
+    if found < len(waiting):
+        cycle = _cycle(parents, waiting > 0)
+        raise ValueError(f"parents must not form a cycle, got {' -> '.join(map(name_of, cycle))}")
+    return depth
+
+
+def _cycle(parents: sp.csr_matrix, left: np.ndarray) -> list[int]:
+    """Labels of one cycle, the first of them at its end too; each of `left` has a parent in `left`."""
+    label = int(np.flatnonzero(left)[0])
+    at: dict[int, int] = {}
+    way: list[int] = []
+    while label not in at:
+        at[label] = len(way)
+        way.append(label)
+        above = parents.indices[parents.indptr[label] : parents.indptr[label + 1]]
+        label = int(above[left[above]][0])
+    return [*way[at[label] :], label]
+
+
+def without_cycles(
+    parents: sp.csr_matrix, order: np.ndarray | None = None
+) -> tuple[sp.csr_matrix, list[tuple[int, int]]]:
+    """The parents without the links that close a cycle, and those links, as (label, parent).
+
+    Labels are walked up from in their order, and to their parents in the same order; a link to a label that
+    the walk came from closes a cycle.
+
+    Parameters
+    ----------
+    parents : CSR (L, L)
+    order : int array (L,), optional
+        The place of each label in the order, all distinct; by default that of the table.
+
+    Examples
+    --------
+    >>> kept, closing = without_cycles(relation([0, 1, 2, 2], [1, 2, 0, 2], 3))
+    >>> kept.nonzero()[0].tolist(), closing
+    ([0, 1], [(2, 0), (2, 2)])
+    """
+    n = parents.shape[0]
+    place = np.arange(n) if order is None else np.asarray(order)
+    _, part = connected_components(parents, connection="strong")
+    label = np.repeat(np.arange(n), np.diff(parents.indptr))
+    inside = part[label] == part[parents.indices]
+    above: dict[int, list[int]] = {}
+    for own, parent in zip(label[inside].tolist(), parents.indices[inside].tolist()):
+        above.setdefault(own, []).append(parent)
+    closing = []
+    state: dict[int, bool] = {}  # whether the walk came from there and has not left it
+    for start in sorted(above, key=lambda own: place[own]):
+        way = [] if start in state else [(start, _sorted(above[start], place))]
+        state.setdefault(start, True)
+        while way:
+            own, left = way[-1]
+            parent = next(left, None)
+            if parent is None:
+                state[own] = False
+                way.pop()
+            elif parent not in state:
+                state[parent] = True
+                way.append((parent, _sorted(above.get(parent, []), place)))
+            elif state[parent]:
+                closing.append((own, parent))
+    if not closing:
+        return parents, closing
+    removed = relation([own for own, _ in closing], [parent for _, parent in closing], n)
+    kept = sp.csr_matrix(parents - parents.multiply(removed), dtype=np.float32)
+    kept.eliminate_zeros()
+    return kept, sorted(closing)
+
+
+def _sorted(labels: list[int], place: np.ndarray) -> Iterator[int]:
+    return iter(sorted(labels, key=lambda label: int(place[label])))
+
+
+def ancestors(parents: sp.csr_matrix) -> sp.csr_matrix:
+    """The parents of each label, their parents, and so on; CSR (L, L) of ones.
+
+    Examples
+    --------
+    >>> ancestors(relation([1, 2], [0, 1], 3)).toarray()
+    array([[0., 0., 0.],
+           [1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
+    found, step = parents, parents
+    while step.nnz:
+        step = sp.csr_matrix(step @ parents)
+        step.data[:] = 1
+        found = sp.csr_matrix(found + step)
+        found.data[:] = 1
+    found = sp.csr_matrix(found, dtype=np.float32)
+    found.sum_duplicates()
+    return found

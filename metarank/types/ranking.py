@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank import _core
-from metarank._util import html as _html
-from metarank._util.tables import frame_of
+from metarank._util.printable import html_table
 from metarank._util.threads import resolve_n_jobs
 from metarank.types.candidates import Candidates
 from metarank.types.label_table import LabelTable
@@ -131,12 +130,8 @@ class Ranking:
         """
         k = check_k(k)
         rows = score_rows(scores, values)
-        threads = resolve_n_jobs(n_jobs)
-        if isinstance(rows, np.ndarray):
-            labels, best = _core.top_k_dense(rows, k, threads)
-        else:
-            labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, threads)
-        n_labels = n_labels_of(rows)
+        n_labels = rows.n_labels
+        labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, resolve_n_jobs(n_jobs))
         _check_names(label_names, n_labels)
         # Lists of the core have their form: for one row a second look costs more than the choice.
         out = object.__new__(cls)
@@ -216,16 +211,12 @@ class Ranking:
 
     def rows(self, index: np.ndarray | slice) -> Ranking:
         """The lists of some rows, in the given order."""
-        own = {name: getattr(self, name)[index] for name in ("labels", "scores", "without_evidence")}
-        return replace(self, **own, index=None if self.index is None else self.index[index])
+        chosen = {name: getattr(self, name)[index] for name in ("labels", "scores", "without_evidence")}
+        return replace(self, **chosen, index=None if self.index is None else self.index[index])
 
     def to_csr(self) -> sp.csr_matrix:
         """float32 CSR (n, L) of the scores; a listed label is stored even if its score is 0."""
-        rows = score_rows(self)
-        assert isinstance(rows, Listed)
-        out = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=(self.n_rows, self.n_labels))
-        out.sort_indices()
-        return out
+        return score_rows(self).csr.sorted_indices()
 
     def to_frame(self) -> Any:
         """One record per listed label: row, rank (from 1), label, label_name (if names are known), score.
@@ -236,16 +227,18 @@ class Ranking:
         -------
         pandas.DataFrame, or a dict of the columns as arrays if pandas is not installed.
         """
-        row, column = np.nonzero(self.labels >= 0)
-        label = self.labels[row, column]
+        row, rank, label, score = self._listed()
         called: Any = row if self.index is None else self.index[row]
         if getattr(called, "nlevels", 1) > 1:  # a column of tuples
             called = called.to_numpy()
-        columns: dict[str, Any] = {"row": called, "rank": column + 1, "label": label}
-        if self.label_names is not None:
-            columns["label_name"] = np.asarray(self.label_names, dtype=object)[label]
-        columns["score"] = self.scores[row, column]
-        return frame_of(columns)
+        names = self.label_names
+        named = {} if names is None else {"label_name": np.asarray(names, dtype=object)[label]}
+        return _frame_of({"row": called, "rank": rank, "label": label} | named | {"score": score})
+
+    def _listed(self) -> tuple[np.ndarray, ...]:
+        """Row, place from 1, label and score of all that is listed, row by row."""
+        row, column = np.nonzero(self.labels >= 0)
+        return row, column + 1, self.labels[row, column], self.scores[row, column]
 
     def _repr_html_(self) -> str:
         """For notebooks: the first rows, a column a rank."""
@@ -261,7 +254,7 @@ class Ranking:
         guessed = ", ".join(str(row) for row, blank in zip(called, first.without_evidence) if blank)
         if guessed:
             more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
-        return _html.table(["row", *range(1, width)], rows, more)
+        return html_table(["row", *range(1, width)], rows, more)
 
 
 class PointRanking(Ranking):
@@ -278,16 +271,9 @@ class PointRanking(Ranking):
         -------
         pandas.DataFrame, or a dict of the columns as arrays if pandas is not installed.
         """
-        label, column = np.nonzero(self.labels >= 0)
-        columns: dict[str, Any] = {"label": label}
-        if self.index is not None:
-            columns["label_name"] = np.asarray(self.index, dtype=object)[label]
-        columns |= {
-            "rank": column + 1,
-            "row": self.labels[label, column],
-            "score": self.scores[label, column],
-        }
-        return frame_of(columns)
+        label, rank, row, score = self._listed()
+        named = {} if self.index is None else {"label_name": np.asarray(self.index, dtype=object)[label]}
+        return _frame_of({"label": label} | named | {"rank": rank, "row": row, "score": score})
 
 
 class Listed(NamedTuple):
@@ -298,9 +284,25 @@ class Listed(NamedTuple):
     scores: np.ndarray
     n_labels: int
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, L)"""
+        return len(self.indptr) - 1, self.n_labels
 
-def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Listed:
-    """Scores in any container as a C-contiguous (n, L) array or as `Listed`, float32 or float64.
+    @property
+    def csr(self) -> sp.csr_matrix:
+        """The scores as CSR (n, L), in their order."""
+        return sp.csr_matrix((self.scores, self.labels, self.indptr), shape=self.shape)
+
+    @classmethod
+    def of_csr(cls, matrix: sp.csr_matrix) -> Listed:
+        """The stored entries of a CSR matrix."""
+        indptr, labels = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+        return cls(indptr, labels, matrix.data, int(matrix.shape[1]))
+
+
+def score_rows(scores: Any, values: np.ndarray | None = None) -> Listed:
+    """Scores in any container as `Listed`, float32 or float64; of an array all labels are listed.
 
     The entries of a row are in ascending order of label, or, for a `Ranking`, in its own order. An array of
     integers that are label ids by all appearance, see `_look_like_ids`, is refused.
@@ -321,8 +323,7 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        indptr, labels = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
-        return Listed(indptr, labels, _as_float(csr.data, "scores"), csr.shape[1])
+        return Listed.of_csr(csr)._replace(scores=_as_float(csr.data, "scores"))
     dense = _as_float(scores, "scores")
     if dense.ndim != 2:
         raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
@@ -331,7 +332,9 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
             f"scores must not be label ids, and each row of these integers holds distinct ids below "
             f"{dense.shape[1]}: pass the Ranking itself, or if they are scores, as floats"
         )
-    return dense
+    n, n_labels = dense.shape
+    indptr = np.arange(n + 1, dtype=np.int64) * n_labels
+    return Listed(indptr, np.tile(np.arange(n_labels, dtype=np.int32), n), dense.ravel(), n_labels)
 
 
 def _look_like_ids(values: np.ndarray) -> bool:
@@ -400,18 +403,17 @@ def check_k(k: int) -> int:
     return int(k)
 
 
-def n_rows_of(rows: np.ndarray | Listed) -> int:
-    """Rows of dense or listed scores."""
-    return int(rows.shape[0]) if isinstance(rows, np.ndarray) else len(rows.indptr) - 1
-
-
-def n_labels_of(rows: np.ndarray | Listed) -> int:
-    """Labels of dense or listed scores."""
-    return int(rows.shape[1]) if isinstance(rows, np.ndarray) else int(rows.n_labels)
-
-
 def _as_float(values: Any, name: str) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
     return np.ascontiguousarray(array, np.float32 if array.dtype in (np.float16, np.float32) else np.float64)
+
+
+def _frame_of(columns: dict[str, Any]) -> Any:
+    """A pandas.DataFrame of columns by name, or the dict itself where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    return pd.DataFrame(columns)

@@ -47,6 +47,13 @@ class LabelLimits:
             removed,
         )
 
+    def rows(self, rows: np.ndarray | slice) -> LabelLimits:
+        """The limits of some rows."""
+        excluded, allowed = (
+            own.rows(rows) if isinstance(own, Candidates) else own for own in (self.excluded, self.allowed)
+        )
+        return LabelLimits(excluded, allowed, self.removed)
+
     def cut(self, candidates: Candidates, rows: slice) -> Candidates:
         """The candidates of some rows that may be ranked, with their scores."""
         candidates = candidates.without_labels(self.removed)

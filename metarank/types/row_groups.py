@@ -1,4 +1,4 @@
-"""Which rows stay together, and fold maps of one's own: the checks of `groups` and `candidates_fold`."""
+"""Which rows stay together, and fold maps of one's own: the checks of `groups` and `folds`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_groups(groups: Any, n_rows: int, name: str = "groups") -> np.ndarray |
     return out
 
 
-def check_fold_map(fold: Any, n_rows: int, name: str = "candidates_fold") -> np.ndarray | None:
+def check_fold_map(fold: Any, n_rows: int, name: str = "folds") -> np.ndarray | None:
     """The fold of each row, int32 (n,) of 0 .. K-1 in the order of the given values; None stays None.
 
     Raises
@@ -85,7 +85,7 @@ def check_whole_groups(groups: np.ndarray | None, fold: np.ndarray | None) -> No
     apart = np.flatnonzero(fold != fold[first][groups])
     if len(apart):
         raise ValueError(
-            "candidates_fold must keep the rows of a group in one fold, got rows "
+            "folds must keep the rows of a group in one fold, got rows "
             f"{first[groups[apart[0]]]} and {apart[0]} of one group in two"
         )
 

@@ -1,7 +1,7 @@
-"""`View`: the training rows a scorer may see.
+"""`TrainingView`: the training rows a scorer may see.
 
-Every part reaches labels through a View only. A training row is described by a
-View that does not contain it, a new row by the View of all rows, so that no
+Every part reaches labels through a TrainingView only. A training row is described by a
+TrainingView that does not contain it, a new row by the TrainingView of all rows, so that no
 label can leak into the description of its own row.
 """
 
@@ -23,9 +23,8 @@ from scipy.sparse.csgraph import connected_components
 from metarank import _core
 from metarank.types.block_columns import BlockColumns
 from metarank.types.given import Given
-from metarank.types.other_names import OtherNames
-from metarank.types.vectors_of_labels import LabelVectors
-from metarank.types.word_rows import NameForms
+from metarank.types.label_names import LabelVectors, OtherNames
+from metarank.types.texts import NameForms
 
 T = TypeVar("T")
 # Rows of features (n, d), float32; sparse ones are canonical.
@@ -48,7 +47,7 @@ def fold_of_rows(
 
     Rows that belong together share a fold, see `first_of_unit`: rows of X that say the same, since a copy of
     a held-out row tells its labels, and rows of a group. Without groups it is the fold of the first of them.
-    Of a few rows all may share a fold; then the i-th of different content is in fold i mod K, so that no View
+    Of a few rows all may share a fold; then the i-th of different content is in fold i mod K, so that no view
     is empty. With groups, units go one after another, the largest first, to the fold of fewest rows; fewer
     units than folds make as many folds as there are units.
 
@@ -179,7 +178,7 @@ def hidden_labels(n_labels: int, n_folds: int, seed: int) -> NDArray[np.int32]:
 
 @dataclass(eq=False, repr=False)
 class TrainingSet:
-    """What all Views of one fit share: X, Y, the fold map, and label-free state built once.
+    """What all views of one fit share: X, Y, the fold map, and label-free state built once.
 
     Parameters
     ----------
@@ -198,8 +197,6 @@ class TrainingSet:
         where there are any.
     label_vectors : LabelVectors or None
         Vectors of the labels in the space of X, where a user gave any.
-    label_phrases : list of str or None
-        What is written of each label, its name and text in one, where names are known.
     words : list of str or None
         The words that the columns of X stand for, where they do.
     feature_scale : float32 array (d,) or None
@@ -207,7 +204,7 @@ class TrainingSet:
     targets : dict of str to CSR (n, L)
         The labels of each objective where there are several; Y then tells what is relevant for any.
     hidden_in : int32 array (L,), optional
-        A fold for each label, or -1: the View without that fold shows no row of the label, so that the fold's
+        A fold for each label, or -1: the view without that fold shows no row of the label, so that the fold's
         rows are described as if the label were new. See `hidden_labels`.
     groups : int array (n,), optional
         Rows of the same group stay together wherever a scorer divides rows.
@@ -229,7 +226,6 @@ class TrainingSet:
     label_spelling: sp.csr_matrix | None = None
     other_names: dict[str, OtherNames] = field(default_factory=dict)
     label_vectors: LabelVectors | None = None
-    label_phrases: list[str] | None = None
     words: list[str] | None = None
     feature_scale: np.ndarray | None = None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
@@ -240,10 +236,8 @@ class TrainingSet:
     name_forms: NameForms | None = None
     # The block that X is, of several; what is shared goes by its name.
     _block: str = field(default="", init=False)
-    # What bounds memory and changes no result: pairs described at once, and whether products that both
-    # proposing and describing need are kept in between.
+    # Pairs described at once, which bound memory and change no result.
     chunk_pairs: int = field(default=CHUNK_PAIRS, init=False)
-    keeps_products: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         self.fold = np.ascontiguousarray(self.fold, np.int32)
@@ -260,7 +254,7 @@ class TrainingSet:
         self.__dict__.update(state, _shared={}, _locks={}, _lock=threading.Lock())
 
     def shows(self, rows: np.ndarray, labels: np.ndarray) -> NDArray[np.bool_]:
-        """Bool (m,): of pairs, whether the View without the row's fold shows the label; see `hidden_in`."""
+        """Bool (m,): of pairs, whether the view without the row's fold shows the label; see `hidden_in`."""
         if self.hidden_in is None:
             return np.ones(len(rows), bool)
         return self.hidden_in[labels] != self.fold[rows]
@@ -326,30 +320,30 @@ class TrainingSet:
             return None
         return sp.csr_matrix(self.shared(f"{name} {block.name}", lambda X: block.of(text)))
 
-    def view(self) -> View:
-        """The View of all rows."""
-        return View(self, np.ones(len(self.fold), bool))
+    def view(self) -> TrainingView:
+        """The TrainingView of all rows."""
+        return TrainingView(self, np.ones(len(self.fold), bool))
 
-    def without_fold(self, fold: int) -> View:
-        """The View of the rows outside one fold."""
+    def without_fold(self, fold: int) -> TrainingView:
+        """The TrainingView of the rows outside one fold."""
         hidden = None if self.hidden_in is None else self.hidden_in == fold
-        return View(self, self.fold != fold, hidden)
+        return TrainingView(self, self.fold != fold, hidden)
 
 
-class View:
+class TrainingView:
     """A row set over a `TrainingSet`; the only way to labels.
 
     Attributes
     ----------
     mask : bool array (n,)
-        Which rows of the training set are in the View.
+        Which rows of the training set are in the TrainingView.
     rows : int64 array
         Their numbers, ascending.
     all_X : features of *all* rows of the training set (label-free, so held-out rows do no harm)
-    X : features of the rows in the View
-    Y : float32 CSR (len(rows), L), labels of the rows in the View
+    X : features of the rows in the TrainingView
+    Y : float32 CSR (len(rows), L), labels of the rows in the TrainingView
     n_rows, n_labels, n_features : int
-    seed, label_names, label_text, label_spelling, other_names, label_vectors, label_phrases, words
+    seed, label_names, label_text, label_spelling, other_names, label_vectors, words
         As of `TrainingSet`, as are feature_scale and name_forms.
     """
 
@@ -366,7 +360,6 @@ class View:
         self.n_labels: int = int(data.Y.shape[1])
         self.seed: int = data.seed
         self.label_names: list[str] | None = data.label_names
-        self.label_phrases: list[str] | None = data.label_phrases
         self.label_text: sp.csr_matrix | None = data.label_text
         self.label_spelling: sp.csr_matrix | None = data.label_spelling
         self.other_names: dict[str, OtherNames] = data.other_names
@@ -375,29 +368,29 @@ class View:
         self.feature_scale: NDArray[np.float32] | None = data.feature_scale
         self.name_forms: NameForms | None = data.name_forms
 
-    def of_objective(self, name: str) -> View:
+    def of_objective(self, name: str) -> TrainingView:
         """The same rows with the labels of one objective."""
-        return View(self._data.of_objective(name), self.mask, self._hidden)
+        return TrainingView(self._data.of_objective(name), self.mask, self._hidden)
 
     def block(self, name: str) -> BlockColumns:
         """The columns of a block of X."""
         return self._data.block(name)
 
-    def of_block(self, name: str) -> View:
+    def of_block(self, name: str) -> TrainingView:
         """The same rows with one block of X."""
-        return View(self._data.of_block(name), self.mask, self._hidden)
+        return TrainingView(self._data.of_block(name), self.mask, self._hidden)
 
-    def part(self, positions: np.ndarray) -> View:
-        """The View of some of its rows, by their positions in it."""
+    def part(self, positions: np.ndarray) -> TrainingView:
+        """The TrainingView of some of its rows, by their positions in it."""
         mask = np.zeros(len(self.mask), bool)
         mask[self.rows[positions]] = True
-        return View(self._data, mask, self._hidden)
+        return TrainingView(self._data, mask, self._hidden)
 
     @property
     def X(self) -> Features:
         return self._data.X if self.mask.all() else self._data.X[self.rows]
 
-    def X_as_new_to(self, others: View) -> Features:
+    def X_as_new_to(self, others: TrainingView) -> Features:
         """X as new rows bring it: 0 in the features that neither a row of `others` nor a label's name has.
 
         A word of a single training row is unknown of every new row. Of a held-out row it would take a part of
@@ -426,17 +419,17 @@ class View:
 
     @property
     def fold(self) -> np.ndarray:
-        """Fold of each row *in the View*: the map a scorer's own inner cross-validation uses."""
+        """Fold of each row *in the TrainingView*: the map a scorer's own inner cross-validation uses."""
         return self._data.fold[self.rows]
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Group of each row in the View, if the rows come in groups."""
+        """Group of each row in the TrainingView, if the rows come in groups."""
         return None if self._data.groups is None else self._data.groups[self.rows]
 
     @property
     def given(self) -> Given:
-        """What others say of the pairs of the rows in the View; of no pair if nothing is given."""
+        """What others say of the pairs of the rows in the TrainingView; of no pair if nothing is given."""
         all_given = self.all_given
         return all_given if self.mask.all() else all_given[self.rows]
 
@@ -447,7 +440,7 @@ class View:
         return Given(len(self.mask), self.n_labels) if given is None else given
 
     def shared(self, key: str, build: Callable[[Features], T]) -> T:
-        """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""
+        """Label-free state shared by all views of the fit; see `TrainingSet.shared`."""
         return self._data.shared(key, build)
 
     def release(self, prefix: str) -> None:
@@ -456,7 +449,7 @@ class View:
 
     @property
     def label_counts(self) -> NDArray[np.int64]:
-        """int64 (L,): number of relevant rows of each label in the View."""
+        """int64 (L,): number of relevant rows of each label in the TrainingView."""
         return np.bincount(self.Y.indices, minlength=self.n_labels)
 
     @property

@@ -28,23 +28,24 @@ if "METARANK_SANITIZED_CORE" in os.environ:
 import makers  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
-from fuzz.targets import MODELS as KINDS  # noqa: E402
+from fuzz.targets import MODELS  # noqa: E402
 
 from metarank import MetaRanker, MultiObjectiveRanker, load, persist  # noqa: E402
-from metarank.model.measure import evaluate_model  # noqa: E402
+from metarank.model.answering.measure import Evaluation  # noqa: E402
 from metarank.scorers.neighbors.training_rows import DenseRows  # noqa: E402
 from metarank.thresholds import METRICS  # noqa: E402
 from metarank.types import dense_index  # noqa: E402
 from metarank.types.candidates import Candidates  # noqa: E402
 
+# torch promises the same bytes of one machine.
+KINDS = {name: make for name, make in MODELS.items() if not name.startswith("embedder")}
 CUTS = ("instance", "expected-f1", "label", "half-f1")
-EARLIER = HERE.parent / "compatibility"
+GOLDEN = HERE.parent / "golden" / "kinds"
 
 
 def save(folder: Path) -> None:
     for name, make in KINDS.items():
-        if not name.startswith("kept"):
-            persist.save(make(), folder / name)
+        persist.save(make(), folder / name)
     for cut in CUTS:
         params = {**makers.QUICK, "threshold": cut}
         persist.save(MetaRanker(**params).fit(makers.dense(80, L=5)), folder / f"cuts, {cut}")
@@ -53,9 +54,7 @@ def save(folder: Path) -> None:
 def answer(folder: Path) -> dict[str, dict[str, str]]:
     dense_index.LEAST_ROWS = 1  # as where the approximate ones were saved
     models = {path.name: path for path in sorted(folder.iterdir())}
-    models |= {
-        str(p.parent.relative_to(EARLIER)): p.parent for p in sorted(EARLIER.glob("*/*/manifest.json"))
-    }
+    models |= {f"golden {path.name}": path for path in sorted(GOLDEN.iterdir())}
     warnings.simplefilter("ignore")
     return {name: {what: digest(v) for what, v in answers(load(path))} for name, path in models.items()}
 
@@ -81,7 +80,7 @@ def answers(model: Any) -> list[tuple[str, Any]]:
                 (f"explanation {i}", model.explain(X[i : i + 1], ranking.labels[i, 0]))
                 for i in range(0, 40, 9)
             ),
-            ("quality", [model.score(X, Y), evaluate_model(model, X, Y, ["nDCG@5", "PSP@3"])]),
+            ("quality", [model.score(X, Y), Evaluation(model, X, Y).values(["nDCG@5", "PSP@3"])]),
             ("explanation of nothing", model.explain(X[39:], ranking.labels[39, 0])),
         ]
     if hasattr(model, "subwords_"):
@@ -90,7 +89,7 @@ def answers(model: Any) -> list[tuple[str, Any]]:
             found if model.combine == "id" else [*found, ("new", model.add_labels(["a name"]).rank(X, k=3))]
         )
     found = model.shortlist(X, 10)
-    pairs = Candidates.all_labels(X.shape[0], model.sizes()[1])
+    pairs = Candidates.all_labels(X.shape[0], model.named_sizes()["L"])
     by_label = [("points", model.shortlist_points(X, 3))] if hasattr(model, "shortlist_points") else []
     return [("shortlist", found), ("columns", model.score(X, pairs)), *by_label]
 
@@ -106,7 +105,7 @@ def rows_for(model: Any) -> Any:
     if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
         words = " ".join([*makers.WORDS, "numpy array of sorted values along an axis"]).split()
         return [*(" ".join(rng.choice(words, n % 17 + 1)) for n in range(39)), ""]
-    n_features = getattr(model, "n_features_in_", None) or model.sizes()[0]
+    n_features = getattr(model, "n_features_in_", None) or model.named_sizes().get("d")
     X = rng.integers(-999, 1000, (40, n_features)) / 500 * (np.arange(1, 41) / 10)[:, None]
     layout = getattr(encoder, "layout", "sparse")
     if isinstance(model, MultiObjectiveRanker) or isinstance(getattr(model, "rows_", None), DenseRows):

@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 import os
 import subprocess
 import sys
 from itertools import permutations
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from studies import EXPERIMENTS, study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "aggregation"
-_PATH = list(sys.path)
-sys.path.insert(0, str(FOLDER))
+from metarank.objectives import auc_loss, label_aggregated_scorer, multipartite_auc
 
-import bank_data  # noqa: E402
-import banking  # noqa: E402
-import bayes_curves  # noqa: E402
-import bound  # noqa: E402
-import counterexample  # noqa: E402
-import enumeration  # noqa: E402
-import growth  # noqa: E402
-import helpsteer  # noqa: E402
-import letor  # noqa: E402
-import loan_row  # noqa: E402
-import mslr  # noqa: E402
-import pair_costs  # noqa: E402
-import perceptron  # noqa: E402
-import ranking_files  # noqa: E402
-import skews  # noqa: E402
-from chapter import NotHereError, Settings, with_error  # noqa: E402
+FOLDER = EXPERIMENTS / "aggregation"
 
-sys.path[:] = _PATH
+with study("aggregation"):
+    import bank_data
+    import banking
+    import bayes_curves
+    import bound
+    import counterexample
+    import enumeration
+    import growth
+    import pair_costs
+    import perceptron
+    import ranking_files
+    from chapter import Settings
 
-from metarank.objectives import auc_loss, label_aggregated_scorer, multipartite_auc  # noqa: E402
 
 # --- banking -----------------------------------------------------------------
 
@@ -57,19 +49,6 @@ def test_resampling_meets_the_rate_and_keeps_sides_apart():
         assert not np.array_equal(bank_data.resample(Y, rate, 0, 4).train, rows.train)
 
 
-def test_scalings_are_learned_on_the_training_part():
-    rng = np.random.default_rng(1)
-    train, test = rng.standard_t(2, (500, 3)), rng.standard_t(2, (100, 3))
-    for name, scale in bank_data.SCALINGS.items():
-        a, b = scale(train, test)
-        alone = scale(train, test[:1])
-        np.testing.assert_allclose(alone[0], a)
-        np.testing.assert_allclose(alone[1], b[:1])
-        if "clipped at 3" not in name:
-            np.testing.assert_allclose(a.std(axis=0), 1)
-    assert np.abs(bank_data.clipped(train, test)[1]).max() <= 3
-
-
 def test_the_linear_model_minimises_its_objective():
     rng = np.random.default_rng(2)
     X, Y = rng.normal(size=(400, 2)), (rng.random((400, 2)) < 0.4).astype(float)
@@ -83,13 +62,6 @@ def test_the_linear_model_minimises_its_objective():
         w = banking.fit_linear(X, parts)
         assert all(loss(w) <= loss(w + step) + 1e-9 for step in 0.05 * rng.normal(size=(20, 2)))
     assert banking.parts_of(banking.LOSS, Y)[0][0] == 0.5
-
-
-def test_the_paper_is_quoted_with_four_figures_a_row():
-    assert set(banking.PAPER) == set(banking.OBJECTIVES)
-    for row in banking.PAPER.values():
-        assert row[3] == min(row[:2])
-        assert row[2] == pytest.approx(abs(row[0] - row[1]), abs=0.0011)
 
 
 # --- theory ------------------------------------------------------------------
@@ -106,21 +78,6 @@ def test_expected_auc_is_that_of_many_draws():
         roc_auc_score(y, scores[rows]), abs=0.003
     )
     assert bayes_curves.expected_auc(np.zeros(len(x)), eta[:, 0]) == pytest.approx(0.5)
-
-
-def test_shifts_give_the_shares():
-    x = bayes_curves.grid(50)
-    for share in (0.05, 0.5, 0.9):
-        eta = bayes_curves.eta_of(x, 20.0, bayes_curves.shift_of(x, 20.0, share))
-        assert eta[:, 1].mean() == pytest.approx(share, abs=1e-9)
-        assert eta[:, 0].mean() == pytest.approx(0.5)
-
-
-def test_deterministic_labels_have_the_gaps_that_the_page_states():
-    for record in bayes_curves.curve(1e5, (0.1, 0.2, 0.3), 100):
-        p = record["share"]
-        assert record["loss aggregation diff"] == pytest.approx(p * (1 - p), abs=0.01)
-        assert record["label aggregation diff"] == pytest.approx(abs(1 / 8 - p * (1 - p) / 2), abs=0.01)
 
 
 def test_enumeration_tries_all_scorers_and_counts_as_the_library_does():
@@ -149,11 +106,6 @@ def test_all_claims_of_the_enumeration_and_of_the_counterexample_hold(tmp_path):
     ):
         assert made.claims
         assert all(holds for _, holds in made.claims), made.claims
-
-
-def test_weak_orders():
-    assert [len(counterexample.weak_orders(n)) for n in (1, 2, 3, 4)] == [1, 3, 13, 75]
-    assert counterexample.named(np.array([2.0, 5.0, 2.0])) == "1 > 0 = 2"
 
 
 def test_sums_and_shortfall_by_force():
@@ -214,16 +166,6 @@ def test_perceptron_gradients_are_those_of_differences():
         assert g.flat[0] == pytest.approx((above - below) / 2e-3, abs=1e-4)
 
 
-def test_perceptron_learns():
-    rng = np.random.default_rng(7)
-    X = rng.uniform(-1, 1, (2000, 2))
-    y = (np.abs(X[:, 0]) > 0.5).astype(float)
-    model = perceptron.Perceptron(2, 32, 0).fit(
-        X, lambda s, rows: perceptron.pairwise_gradient(s, y[rows]), epochs=10, batch=64, rate=3e-3, seed=0
-    )
-    assert roc_auc_score(y, model.predict(X)) > 0.97
-
-
 # --- data --------------------------------------------------------------------
 
 
@@ -241,77 +183,6 @@ def test_ranking_files(tmp_path):
     (tmp_path / "c.txt").write_text("1 1:2\n")
     with pytest.raises(ValueError, match="line 1: must start with a grade and qid:"):
         ranking_files.read(tmp_path / "c.txt", 2)
-
-
-def _ranking_lines(n, n_features, rng):
-    """Made-up documents, four a query, whose grades follow feature 1 and whose clicks feature 2."""
-    for i in range(n):
-        x = rng.random(n_features).round(3)
-        x[mslr.CLICKS - 1] = 3 * (x[1] + 0.2 * rng.random() > 0.6)
-        grade = int(x[0] + 0.2 * rng.random() > 0.6)
-        yield f"{grade} qid:{i // 4} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x))
-
-
-def _mslr_files(data):
-    """Lines end in a space, as those of MSLR-WEB30K do."""
-    folder = data / "ltr" / "mslr_web30k" / "Fold1"
-    folder.mkdir(parents=True)
-    rng = np.random.default_rng(8)
-    for part in ("train", "test"):
-        (folder / f"{part}.txt").write_text(" \n".join(_ranking_lines(400, mslr.N_FEATURES, rng)) + " \n")
-    return folder
-
-
-def test_mslr_without_the_clicks(tmp_path):
-    folder = _mslr_files(tmp_path)
-    X, Y, _ = mslr.load(tmp_path, "train")
-    assert X.shape == (400, 135)
-    whole = ranking_files.read(folder / "train.txt", mslr.N_FEATURES)[0]
-    np.testing.assert_array_equal(X[:, [0, 132, 133, 134]], whole[:, [0, 132, 134, 135]])
-    np.testing.assert_array_equal(Y[:, 0], whole[:, 133] > 0)
-    with pytest.raises(NotHereError, match="vali"):
-        mslr.load(tmp_path, "vali")
-    made = mslr.chapter(Settings(tmp_path))
-    assert "| label aggregation |" in made.text
-    assert len(made.inputs) == 2
-
-
-def _helpsteer_files(data):
-    folder = data / "text" / "helpsteer"
-    folder.mkdir(parents=True)
-    rng = np.random.default_rng(9)
-    words = ["sea", "sun", "sand", "wind", "wave", "rock", "moon", "tide"]
-    for part, n in (("train", 200), ("validation", 60)):
-        lines = []
-        for _ in range(n):
-            text = rng.choice(words, 6)
-            ratings = {name: int(rng.integers(0, 5)) for name in helpsteer.OTHERS}
-            ratings[helpsteer.FIRST] = 4 if "sea" in text else 2
-            lines.append(json.dumps({"prompt": text[0], "response": " ".join(text[1:]), **ratings}))
-        (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-
-
-def test_helpsteer_labels_are_the_greatest_rating(tmp_path):
-    _helpsteer_files(tmp_path)
-    texts, labels, _ = helpsteer.load(tmp_path, "train")
-    assert len(texts) == 200
-    assert texts[0].count("\n") == 1
-    assert next(iter(labels)) == "coherence"
-    np.testing.assert_array_equal(labels["coherence"], ["sea" in text for text in texts])
-    made = helpsteer.chapter(Settings(tmp_path))
-    assert len(made.claims) == len(helpsteer.OTHERS)
-
-
-def test_the_second_target_of_mq2008_is_as_stated():
-    rng = np.random.default_rng(10)
-    X, grades = rng.random((20_000, letor.N_FEATURES)).astype(np.float32), rng.integers(3, size=20_000)
-    y = letor.engagement(X, grades, 0)
-    assert set(y) == {0.0, 1.0}
-    assert (y == letor.engagement(X, grades, 0)).all()
-    assert (y != letor.engagement(X, grades, 1)).any()
-    z = X[:, 40] + X[:, 41] - X[:, 43] - X[:, 44]
-    assert y[z > 1].mean() > 3 * y[z < -0.5].mean()
-    assert y[grades > 0].mean() > y[grades == 0].mean()
 
 
 # --- the command -------------------------------------------------------------
@@ -334,26 +205,6 @@ def test_the_command_writes_page_and_figures(tmp_path):
     wrong = subprocess.run([*command[:-1], "nonsense"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "nonsense" in wrong.stderr
-
-
-def test_the_command_runs_on_files_that_a_user_has(tmp_path):
-    """Table 4 and Figure 4 from files in the formats of MSLR-WEB30K and HelpSteer to the page."""
-    _mslr_files(tmp_path / "data")
-    _helpsteer_files(tmp_path / "data")
-    for quick in ([], ["--quick"]):
-        command = [sys.executable, str(FOLDER / "run.py"), "--only", "mslr,helpsteer", *quick]
-        command += ["--data", tmp_path / "data", "--out", tmp_path / "page.md", "--cache", tmp_path / "cache"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        page = (tmp_path / "page.md").read_text()
-        assert "Left out" not in page
-        assert "Fold 1, 400 training and 400 test rows, feature 134" in page
-        assert "200 rows to train and 60 to test; the first label is coherence" in page
-        for row in (*mslr.OBJECTIVES, *helpsteer.OTHERS):
-            assert page.count(f"| {row} | ") == 1, row
-        for file in ("train.txt", "test.txt", "train.jsonl.gz", "validation.jsonl.gz"):
-            assert f"- sha256 of {file}: " in page
-        assert ("proves nothing" in page) == bool(quick)
 
 
 # --- what was revisited ------------------------------------------------------
@@ -403,33 +254,3 @@ def test_costs_of_pairs_and_their_regrets():
     points = np.eye(3)  # the grades are certain: the order by grade is the best
     assert pair_costs.regrets(points, ranks, [np.arange(3.0), -np.arange(3.0)])[0] == 0
     assert pair_costs.regrets(points, ranks, [np.zeros(3)])[0] == pytest.approx(0.5)
-
-
-def test_models_of_the_loan_learn():
-    rng = np.random.default_rng(14)
-    X = rng.normal(size=(2000, 2))
-    y = (X[:, 0] + rng.normal(size=2000) > 1).astype(float)
-    for fit in (loan_row.adam(1e-2, 300), loan_row.penalised(0.1), loan_row.pointwise, loan_row.to_the_end):
-        w = fit(X, y)
-        assert w[0] > 5 * abs(w[1])
-    Y = np.column_stack([y, 1 - y])
-    rows = loan_row.drawn_again(Y, 0.25, np.arange(1000), rng)
-    assert len(rows) == 1000
-    assert Y[rows, 0].mean() == 0.25
-
-
-def test_weights_of_the_loan_and_the_even_one():
-    rng = np.random.default_rng(15)
-    Y = (rng.random((4000, 2)) < [0.5, 0.1]).astype(float)
-    spread = Y.mean(axis=0) * (1 - Y.mean(axis=0))
-    parts = skews.weighted(Y, 3.0)
-    assert parts[1][0] / parts[0][0] == pytest.approx(3 * spread[1] / spread[0])
-    areas = np.array([[0.7, 0.5 + 0.05 * i] for i in range(len(skews.RATIOS))])
-    assert skews.even(areas) == pytest.approx(skews.RATIOS[4])
-    assert skews.even(np.ones((9, 2)) * [0.6, 0.7]) == skews.RATIOS[0]
-    assert skews.even(np.ones((9, 2)) * [0.7, 0.6]) == skews.RATIOS[-1]
-    assert skews.diff(np.array([[[0.7, 0.6], [0.6, 0.65]]])) == pytest.approx(0.05)
-
-
-def test_means_with_errors():
-    assert with_error([1.0, 2.0, 3.0], 2) == "2.00 ± 0.58"

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "annif"
-
-
-def _modules(*names: str) -> list:
-    """Modules of the study; other studies have some of the same names."""
-    own = {path.stem for path in FOLDER.glob("*.py")}
-    others = {name: sys.modules.pop(name) for name in own & sys.modules.keys()}
-    sys.path.insert(0, str(FOLDER))
-    try:
-        return [import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in own & sys.modules.keys():
-            del sys.modules[name]
-        sys.modules |= others
-
-
-judging, page, sets, stages = _modules("judging", "page", "sets", "stages")
+with study("annif"):
+    import judging
+    import sets
+    import stages
 
 A, B, C, D = (f"http://example.org/{letter}" for letter in "abcd")
 RECORDS = [(f"text number {i}", [A, B] if i % 2 else [A]) for i in range(50)]
@@ -95,25 +80,3 @@ def test_a_step_is_taken_again_only_if_what_it_reads_has_changed(tmp_path, monke
     monkeypatch.setattr(stages.Only, "older", [])
     assert step(["d"]).answer == {"answer": 1}
     assert stages.Only.older == [f"{tmp_path.name}/kept/step"]
-
-
-@pytest.mark.parametrize(
-    ("gain", "cost", "reached"), [(0.11, 0.4, "yes"), (0.09, 0.4, "no"), (0.11, 0.6, "no")]
-)
-def test_claims_are_computed(of, gain, cost, reached):
-    def row(figure: float, cpu: float):
-        figures = dict.fromkeys(("nDCG@10", "F1@5", "R@10", "unseen", "unseen, named"), figure)
-        return page.Row(figures, 0.75 * cpu, 0.25 * cpu, 100.0, None, "")
-
-    rows = {
-        "tfidf": row(0.2, 1),
-        "simple": row(0.39, 50),
-        "neural": row(0.4, 100),
-        "alone": row(0.4 * (1 + gain), 100 * cost),
-    }
-    text = page.write_page({"toy": (of, rows)}, {"annif": "1.4"}, "0" * 64, [])
-    cells = next(line for line in text.splitlines() if line.startswith("| toy, metarank |")).split(" | ")
-    assert cells[1:] == [f"{100 * gain:+.1f} %"] * 2 + [f"{cost:.2f}"] * 3 + [
-        f"{2 * cost:.2f}",
-        f"{reached} |",
-    ]

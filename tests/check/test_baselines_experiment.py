@@ -5,43 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
+from studies import EXPERIMENTS, study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "baselines"
-_PATH = list(sys.path)
-_OWN = {path.stem for path in FOLDER.glob("*.py")}  # other studies have modules of the same names
-_OTHERS = {name: sys.modules.pop(name) for name in _OWN & sys.modules.keys()}
-sys.path.insert(0, str(FOLDER))
+from metarank import data, metrics
+from metarank.data.dataset import Dataset
+from metarank.metrics.propensity import inv_propensity
+from metarank.shortlist import OneVsAll
+from metarank.types.arrays import unit_rows
 
-import protocol  # noqa: E402
-from annexml import partition, ranking  # noqa: E402
-from compressed_sensing import matching_pursuit  # noqa: E402
-from cplst import CPLST  # noqa: E402
-from cssp import CSSP, drawn_columns  # noqa: E402
-from dismec import DiSMEC  # noqa: E402
-from least_squares import LeastSquares  # noqa: E402
-from page import introduction, of_paper  # noqa: E402
-from protocol import Ridge, shortlist  # noqa: E402
-from proxml import largest_square, robust_weights, soft_threshold, with_bias  # noqa: E402
-from rows import BASELINES  # noqa: E402
-from sleec import embeddings, neighbor_products, votes  # noqa: E402
-from wsabie import warp  # noqa: E402
+FOLDER = EXPERIMENTS / "baselines"
 
-sys.path[:] = _PATH
-for _name in _OWN & sys.modules.keys():
-    del sys.modules[_name]
-sys.modules |= _OTHERS
+with study("baselines"):
+    import protocol
+    from annexml import ranking
+    from compressed_sensing import matching_pursuit
+    from cplst import CPLST
+    from cssp import CSSP
+    from least_squares import LeastSquares
+    from protocol import Ridge, shortlist
+    from proxml import largest_square, robust_weights, with_bias
+    from rows import BASELINES
+    from sleec import embeddings, neighbor_products
+    from wsabie import warp
 
-from metarank import data, metrics  # noqa: E402
-from metarank.data.dataset import Dataset  # noqa: E402
-from metarank.propensity import inv_propensity  # noqa: E402
-from metarank.shortlist import OneVsAll  # noqa: E402
-from metarank.types.arrays import unit_rows  # noqa: E402
 
 LEARNERS = [name for name in BASELINES if name != "Popularity"]
 
@@ -54,13 +48,19 @@ def made() -> tuple[sp.csr_matrix, sp.csr_matrix, sp.csr_matrix, sp.csr_matrix]:
     return X[:300], Y[:300], X[300:], Y[300:]
 
 
+@pytest.fixture(scope="module")
+def fitted(made) -> Callable[[str], Any]:
+    X, Y, _, _ = made
+    return cache(lambda name: BASELINES[name]().fit(X, Y))
+
+
 # --- laws of all --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_lists_hold_the_k_largest_scores_and_ties_go_to_the_lower_label(made, name):
-    X, Y, X_test, _ = made
-    model = BASELINES[name]().fit(X, Y)
+def test_lists_hold_the_k_largest_scores_and_ties_go_to_the_lower_label(made, fitted, name):
+    _, Y, X_test, _ = made
+    model = fitted(name)
     scores = np.asarray(model.scores(X_test), np.float32)
     assert scores.shape == (X_test.shape[0], Y.shape[1])
     assert np.isfinite(scores).all()
@@ -72,20 +72,13 @@ def test_lists_hold_the_k_largest_scores_and_ties_go_to_the_lower_label(made, na
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_it_beats_popularity(made, name):
-    X, Y, X_test, Y_test = made
-    by = {}
-    for row in (name, "Popularity"):
-        found = shortlist(BASELINES[row]().fit(X, Y), X_test, 5)
-        by[row] = metrics.evaluate(Y_test, found, ["P@1", "nDCG@5"])
+def test_it_beats_popularity(made, fitted, name):
+    _, _, X_test, Y_test = made
+    by = {
+        row: metrics.evaluate(Y_test, shortlist(fitted(row), X_test, 5), ["P@1", "nDCG@5"])
+        for row in (name, "Popularity")
+    }
     assert all(by[name][metric] > by["Popularity"][metric] for metric in by[name]), by
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_seed_gives_the_same_scores_again(made, name):
-    X, Y, X_test, _ = made
-    one, two = (BASELINES[name]().fit(X, Y).scores(X_test) for _ in range(2))
-    assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -133,26 +126,10 @@ def test_cplst_of_full_rank_is_ridge_regression_of_centred_labels(made):
     assert np.allclose(CPLST(rank=30).fit(X, Y).scores(X_test), expected, atol=1e-5)
 
 
-def test_cplst_takes_the_largest_eigenvectors(made):
-    X, Y, _, _ = made
-    Z = Y.toarray() - Y.toarray().mean(axis=0)
-    moment = Z.T @ (X @ Ridge(X, 1.0).solve(Z))
-    V = CPLST(rank=3).fit(X, Y).V
-    assert np.trace(V.T @ moment @ V) > 0.999 * np.sort(np.linalg.eigvalsh(moment))[-3:].sum()
-
-
 def test_column_selection_of_all_columns_is_ridge_regression(made):
     X, Y, X_test, _ = made
     expected = X_test @ Ridge(X, 1.0).solve(Y.toarray().astype(np.float64))
     assert np.allclose(CSSP(columns=30).fit(X, Y).scores(X_test), expected, atol=1e-4)
-
-
-def test_labels_that_span_more_are_drawn_more_often():
-    # 20 copies of one column weigh as much as the single other one.
-    Y = np.zeros((8, 21), np.float64)
-    Y[:4, :20], Y[4:, 20] = 1, 1
-    drawn = [20 in drawn_columns(sp.csr_matrix(Y), 2, seed) for seed in range(200)]
-    assert 0.6 < np.mean(drawn) < 0.9  # 3/4; without regard to what they span, 2/21
 
 
 def test_matching_pursuit_recovers_a_sparse_vector():
@@ -202,15 +179,6 @@ def differences(value, M: np.ndarray, h: float = 1e-6) -> np.ndarray:
     return out
 
 
-def test_parts_hold_near_rows_together_and_none_too_many():
-    X = sp.csr_matrix(np.eye(4, dtype=np.float32).repeat(25, axis=0))
-    graph = sp.csr_matrix(np.kron(np.eye(4), np.ones((25, 25))))
-    part, weights = partition(X, graph, Ridge(X, 1.0), 4, 0)
-    assert all(len(set(part[rows])) == 1 for rows in np.arange(100).reshape(4, 25))
-    assert np.bincount(part, minlength=4).max() <= 38
-    assert np.array_equal(np.argmax(X @ weights, axis=1), part)
-
-
 def test_embeddings_of_all_pairs_are_those_of_the_eigenvectors():
     Y = sp.csr_matrix((np.random.default_rng(0).random((12, 9)) < 0.4).astype(np.float64))
     known = neighbor_products(Y, 12)
@@ -222,16 +190,6 @@ def test_embeddings_of_all_pairs_are_those_of_the_eigenvectors():
     Z = embeddings(known, 3, 60, 0)
     # Pairs without a common label are not asked for: on the others the fit is no worse.
     assert ((Z @ Z.T - products)[stored] ** 2).sum() <= ((best - products)[stored] ** 2).sum() + 1e-6
-
-
-def test_votes_are_those_of_the_nearest_rows():
-    train, Y = np.array([[1.0, 0], [0.6, 0.8], [0, 1.0]]), sp.csr_matrix(np.eye(3, dtype=np.float32))
-    assert votes(np.array([[1.0, 0]]), train, Y, 2)[0].tolist() == pytest.approx([0.5, 0.3, 0])
-
-
-def test_soft_threshold_leaves_the_bias():
-    W = np.array([[3.0, -0.5], [-2, 1], [0.2, -9]])
-    assert soft_threshold(W, 1.0).tolist() == [[2, 0], [-1, 0], [0.2, -9]]
 
 
 @pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
@@ -251,23 +209,7 @@ def test_robust_weights_are_the_l1_penalised_squared_hinge(made):
         assert objective(W[:, label], sign[:, label]) <= objective(theirs, sign[:, label]) * 1.001
 
 
-def test_dismec_drops_small_weights_alone(made):
-    X, Y, X_test, _ = made
-    whole, pruned = (DiSMEC(least=least).fit(X, Y) for least in (0.0, 0.3))
-    kept = np.abs(whole.W.toarray()) >= 0.3
-    assert 0 < kept.sum() < whole.W.nnz
-    assert np.array_equal(pruned.W.toarray(), np.where(kept, whole.W.toarray(), 0))
-    assert np.allclose(pruned.scores(X_test), X_test @ pruned.W.toarray() + pruned.bias, atol=1e-6)
-
-
 # --- the page ------------------------------------------------------------------
-
-
-def test_the_page_is_what_its_sources_say():
-    page = (FOLDER / "results.md").read_text()
-    assert f"\n\n{(FOLDER / 'findings.md').read_text().strip()}\n\n{introduction()}\n\n" in page
-    assert of_paper("bibtex")["ProXML"] == {"PSP@1": 50.10, "PSP@3": 52.00, "PSP@5": 58.30}
-    assert of_paper("CiteULike-t-tags") == {}
 
 
 def test_the_command_writes_all_tables_of_a_tiny_set(tmp_path, made):

@@ -90,7 +90,7 @@ def fits(tmp_path_factory):
 
 def digests_of_fits(out: Path, **environment: str) -> dict:
     """Of models of every kind, fitted anew: what they answer and all arrays that they hold."""
-    command = [sys.executable, str(HERE.parent / "compatibility" / "digests.py"), "fit", str(out)]
+    command = [sys.executable, str(HERE.parent / "golden" / "make.py"), "fit", str(out)]
     subprocess.run(
         command, env=os.environ | THREADS | environment, capture_output=True, check=True, timeout=600
     )

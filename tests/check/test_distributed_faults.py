@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import signal
-import subprocess
-import sys
 import time
-import warnings
 from pathlib import Path
 
 import makers
-import numpy as np
 import pytest
-from clusters import PATHS, cluster, digest, kill_at, preloading
+from clusters import cluster, digest, kill_at, preloading
 
 pytest.importorskip("distributed")
 
 from metarank import MetaRanker
-from metarank.distributed import DaskMetaRanker, rank
+from metarank.distributed import DaskMetaRanker
 from metarank.persist import register
 
 LOW = {"effort": "low", "n_folds": 2, "n_jobs": 1}
@@ -70,110 +64,15 @@ def test_a_worker_killed_during_training_and_prediction_changes_nothing(tmp_path
         model.fit(train)
         killer.join()
         assert (tmp_path / "fit").read_text()
-        fitted = model.to_local()
         (tmp_path / "score").unlink()
         killer = kill_at(tmp_path / "score")
-        found = rank(fitted, train, 3, client=client)
+        found = model.rank(train, 3)
         killer.join()
         assert (tmp_path / "score").read_text()
+    fitted = model.to_local()
     fitted.scorers_[1].folder = ""
     assert digest(fitted, tmp_path / "distributed") == digest(local, tmp_path / "local")
     assert found.scores.tobytes() == local.rank(train, 3).scores.tobytes()
-
-
-RUN = """
-import sys
-sys.path[:0] = {paths!r}
-from clusters import cluster
-from metarank.distributed import DaskMetaRanker
-import makers, test_distributed_faults as here
-if __name__ == "__main__":
-    scorers = ["neighbors", "tail", here.Slow(folder={folder!r})]
-    with cluster(1) as client:
-        settings = {{**here.LOW, "features": scorers, "shortlister": "parabel"}}
-        DaskMetaRanker(client, resume={resume!r}, **settings).fit(makers.dense())
-"""
-
-
-def test_a_run_whose_client_dies_goes_on_from_what_is_kept(tmp_path, caplog):
-    script, folder, kept = tmp_path / "run.py", tmp_path / "marks", tmp_path / "kept"
-    folder.mkdir()
-    (folder / "score").write_text("")
-    script.write_text(RUN.format(paths=PATHS, folder=str(folder), resume=str(kept)))
-    killer = kill_at(folder / "fit")  # worker, scheduler and client are one process here
-    died = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=600)
-    killer.join()
-    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-    before = {p.name: p.stat().st_mtime_ns for p in kept.iterdir() if not p.name.startswith(".")}
-    assert any(name.startswith("propose-Parabel") for name in before)
-    settings = {**LOW, "features": ["neighbors", "tail", Slow(folder=str(folder))], "shortlister": "parabel"}
-    with cluster(2) as client:
-        model = DaskMetaRanker(client, resume=kept, **settings).fit(makers.dense())
-    after = {p.name: p.stat().st_mtime_ns for p in kept.iterdir() if not p.name.startswith(".")}
-    assert before.items() <= after.items()
-    assert any(name.startswith("rank-") for name in after)
-    local = digest(MetaRanker(**settings).fit(makers.dense()), tmp_path / "local")
-    assert digest(model, tmp_path / "resumed") == local
-    # All is kept by now: nothing is fitted again; and a damaged result is made again.
-    damaged = next(p for p in kept.iterdir() if p.name.startswith("describe-"))
-    next(damaged.glob("*.npy")).write_bytes(b"")
-    with cluster(1) as client:
-        again = DaskMetaRanker(client, resume=kept, **settings).fit(makers.dense())
-    unchanged = {n: t for n, t in after.items() if n != damaged.name}
-    assert unchanged.items() <= {p.name: p.stat().st_mtime_ns for p in kept.iterdir()}.items()
-    assert digest(again, tmp_path / "again") == local
-
-
-def test_results_are_found_by_their_inputs(tmp_path):
-    """One folder for runs of different data and parameters."""
-    with cluster(1) as client:
-        for seed, features in ((0, ["neighbors"]), (1, ["neighbors"]), (1, ["centroids"])):
-            settings = {**LOW, "features": features, "random_state": seed}
-            model = DaskMetaRanker(client, resume=tmp_path / "kept", **settings).fit(makers.dense(seed=seed))
-            local = MetaRanker(**settings).fit(makers.dense(seed=seed))
-            assert digest(model, tmp_path / "a") == digest(local, tmp_path / "b")
-
-
-def test_cuts_and_the_weight_of_rare_labels_are_kept(tmp_path, monkeypatch):
-    train = makers.many_labels(120)
-    local = digest(MetaRanker(**LOW).fit(train), tmp_path / "local")
-    with cluster(1) as client:
-        DaskMetaRanker(client, resume=tmp_path / "kept", **LOW).fit(train)
-        for name in ("thresholds-", "propensity-weight-"):
-            assert any(path.name.startswith(name) for path in (tmp_path / "kept").iterdir())
-        for name in ("LearnedCuts.fit", "tuned_propensity_weight"):
-            monkeypatch.setattr(f"metarank.model.judge.{name}", None)  # they are not asked again
-        model = DaskMetaRanker(client, resume=tmp_path / "kept", **LOW).fit(train)
-    assert digest(model, tmp_path / "resumed") == local
-    assert any(line.startswith("propensity_weight:") for line in model.choices_)
-
-
-class Unsaved(makers.MeanFeature):
-    """A scorer of a class that is not registered."""
-
-
-def test_a_scorer_that_cannot_be_saved_is_not_kept_and_no_hindrance(tmp_path):
-    settings = {**LOW, "features": [Unsaved(), "prior"]}
-    with cluster(1) as client:
-        model = DaskMetaRanker(client, resume=tmp_path, **settings).fit(makers.dense())
-    local = MetaRanker(**settings).fit(makers.dense())
-    assert np.array_equal(model.scorers_[0].mean_, local.scorers_[0].mean_)
-    assert not [p for p in tmp_path.iterdir() if p.name.startswith("fit-all-Unsaved")]
-
-
-def test_results_that_find_no_room_are_warned_of(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("metarank.distributed.results.persist.save", full)
-    with cluster(2) as client:
-        model = DaskMetaRanker(client, resume=tmp_path, features=["neighbors"], **LOW)
-        with pytest.warns(UserWarning, match=r"^\d+ results were not kept in .*: No space left on device$"):
-            model.fit(makers.dense())
-        monkeypatch.undo()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            model.fit(makers.dense())  # what was missed is told once
 
 
 def test_memory_that_runs_short_spills(tmp_path):

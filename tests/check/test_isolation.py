@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from metarank._util import threads as _threads
 from metarank._util.cgroup import cpu_limit, memory_left
 from metarank._util.threads import available_cores, openmp_threads, resolve_n_jobs, single_threaded_blas
-from metarank.model import memory
+from metarank.model.fitting import memory
 
 CHILD = Path(__file__).parent / "isolation_child.py"
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -40,11 +39,6 @@ def run_child(*argv: str, seconds: int = 600) -> list[str]:
     )
     assert run.returncode == 0, run.stderr
     return run.stdout.split()
-
-
-def test_the_orders_cover_every_pair():
-    seen = {pair for order in ORDERS for pair in itertools.combinations(order.split(","), 2)}
-    assert len(seen) == 20
 
 
 @LINUX
@@ -101,13 +95,14 @@ def test_no_more_threads_than_asked_for(n_jobs):
     """One thread starts no other, two at most so many at once; those that libraries keep do no work.
 
     Whatever OpenMP and BLAS are told. How busy the machine is changes none of that, but that a thread which
-    ends may still be there when the next begins: hence twice as many. The 16 threads that OpenMP is told of
-    would be 48 beside one another, and a pool of BLAS would work for some 100 milliseconds.
+    ends may still be there when the next begins: hence twice as many, and one to start them. The 16 threads
+    that OpenMP is told of would be 48 beside one another, and a pool of BLAS would work for some 100
+    milliseconds.
     """
     before, after, most = threads_at_work(n_jobs)
     assert len(before) > 1  # BLAS has a pool
     assert all(after[thread] - used < 1 for thread, used in before.items())
-    assert most <= len(before) + (2 * n_jobs if n_jobs > 1 else 0)
+    assert most <= len(before) + (2 * n_jobs + 1 if n_jobs > 1 else 0)
 
 
 def threads_at_work(n_jobs: int) -> tuple[dict[str, float], dict[str, float], int]:
@@ -258,18 +253,14 @@ def test_cores_follow_the_quota(monkeypatch):
     assert available_cores() == 3
 
 
-def test_memory_budget_auto_follows_the_control_group(tmp_path, monkeypatch):
+def test_memory_that_is_left_follows_the_control_group(tmp_path):
     group = control_group(tmp_path, "0::/a", {"a/memory.max": "5000", "a/memory.current": "1000"})
     (tmp_path / "meminfo").write_text("MemTotal: 16 kB\nMemAvailable:       8 kB\n")
     assert memory.memory_available(*group, tmp_path / "meminfo") == 4000
     (tmp_path / "meminfo").write_text("MemAvailable:       2 kB\n")
     assert memory.memory_available(*group, tmp_path / "meminfo") == 2048
     none = tmp_path / "missing"
-    with pytest.raises(ValueError, match="memory_budget='auto'"):
-        memory.memory_available(none, none, none)
-    monkeypatch.setattr(memory, "memory_available", lambda: 1000)
-    monkeypatch.setattr(memory, "resident_bytes", lambda: 50)
-    assert memory.parse_budget("auto") == 950
+    assert memory.memory_available(none, none, none) is None
 
 
 @LINUX

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "latency"
-_PATH, _MODULES = list(sys.path), dict(sys.modules)
-# Another study may have a module of the same name.
-_OWN = (
-    "borrowed",
-    "contenders",
-    "cuts",
-    "fits",
-    "judging",
-    "parts",
-    "report",
-    "run",
-    "sets",
-    "titles",
-    "verdicts",
-)
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.path[:0] = [str(FOLDER), str(FOLDER.with_name("shortlist_speed"))]
-
-import fits  # noqa: E402
-import run  # noqa: E402
-from borrowed import Laboratory, Prepared  # noqa: E402
-
-sys.path[:] = _PATH
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.modules.update({name: module for name, module in _MODULES.items() if name in _OWN})
+with study("latency", "shortlist_speed"):
+    import fits
+    import run
+    from borrowed import Prepared
 
 
 @pytest.fixture
@@ -78,19 +53,3 @@ def test_a_fifth_of_the_training_rows_takes_the_place_of_the_test_part(tmp_path)
         fitted, out = part.matrix(name), part.matrix(f"{name}_test")
         assert fitted.shape[0] == part.sizes["n"] == 16
         assert sorted([*fitted.indices, *out.indices]) == list(range(20))
-
-
-def test_the_page_has_ratios_of_the_same_run():
-    study = run.Study(Laboratory(Path(), Path(), None, 1.0), [], True)
-    costs = {"peak_mib": 1.0, "imports_mib": 2.0, "model_mib": 3.0, "yardstick_cpu_s": 0.5}
-    worth = {"nDCG@5": 0.25, "PSP@5": 0.5}
-    for time, setting in ((6.0, run.PIPELINE[0]), (2.0, run.SHORTLISTERS[0])):
-        figures = {**costs, **worth, **dict.fromkeys(run.TIMES.values(), time)}
-        study.runs.setdefault("toy", {})[setting] = figures
-    fit = {"cpu_s": 1.5, "rows": 9, "labels": 2, "yardstick_cpu_s": 0.5, **dict.fromkeys(fits.METRICS, 0.5)}
-    study.of_fits["emotions", None] = {"low": fit, "medium": {**fit, "cpu_s": 3.0}}
-    page = study.page()
-    assert "| metaranker without names | 6.00 (3.00, –, –) |" in page
-    assert "| 3.00 | 3.00 | 25.0 | 50.0 | 0.50 |" in page
-    assert "| emotions, all 9 rows | 2 | effort low | 1.50 | 0.50 | 50.0 |" in page
-    assert "## The cascade" not in page

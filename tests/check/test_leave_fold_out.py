@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import study
 
 from metarank.data import make_extreme
 from metarank.scorers.crossfit import held_out_columns
 from metarank.types.candidates import Candidates
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "leave_fold_out"
-sys.path.insert(0, str(FOLDER))
-
-from schemes import PLAIN, SCHEMES, SHARED, OneTree, SharedHierarchy  # noqa: E402
-from summary import Study, write  # noqa: E402
-from trial import K, Problem, alone, held_out, ranker  # noqa: E402
-
-sys.path.remove(str(FOLDER))
+with study("leave_fold_out"):
+    from schemes import SCHEMES, OneTree, SharedHierarchy
+    from trial import K, Problem, held_out
 
 
 def tiny() -> Problem:
     whole = make_extreme(150, 60, 30, nnz_per_row=10, seed=0)
     return Problem("tiny", whole.take(slice(100)), whole.take(slice(100, None)))
-
-
-def test_the_page_is_what_its_sources_say():
-    page = (FOLDER / "results.md").read_text()
-    assert write([]).split("\n\n## How it was made")[0] in page
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -77,20 +66,3 @@ def test_one_tree_describes_held_out_rows_and_all_trees_new_ones():
     data = makers.training_set(tiny().train.X, tiny().train.Y)
     assert OneTree().fit(data.without_fold(0)).hierarchy_.n_trees == 1
     assert OneTree().fit(data.view()).hierarchy_.n_trees == 3
-
-
-def test_the_page_holds_what_was_measured():
-    of = tiny()
-    study = Study("tiny", of.checksum, of.train, of.new)
-    assert of.checksum == tiny().checksum
-    for scheme in (PLAIN, SHARED):
-        study.costs[scheme, 2] = [held_out(SCHEMES[scheme](), of, 2)] * 2
-    made = ranker(SCHEMES[PLAIN](n_trees=1), of, 2)
-    study.rankers = {(scheme, 2): made for scheme in (PLAIN, SHARED)}
-    study.alone[PLAIN] = alone(SCHEMES[PLAIN](), of)
-    page = write([study])
-    assert of.checksum in page
-    assert page.count(f"| {PLAIN} | 2 |") == page.count(f"| {SHARED} | 2 |") == 2
-    assert f"| {PLAIN} | new rows |" in page
-    assert page.count("+0.00 ± 0.00") == 2  # the same ranker, compared with itself
-    assert f"{PLAIN}: the scorer alone" in page

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from studies import EXPERIMENTS, study
 
 from metarank.data import make_extreme
 from metarank.types.dense_index import HnswIndex
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "neighbors"
-sys.path.insert(0, str(FOLDER))
+FOLDER = EXPERIMENTS / "neighbors"
 
-import indexes  # noqa: E402
-import votes  # noqa: E402
-from neighbor_tables import write  # noqa: E402
-
-sys.path.remove(str(FOLDER))
+with study("neighbors"):
+    import indexes
+    import votes
+    from neighbor_tables import write
 
 
 def test_the_page_is_what_its_sources_say():

@@ -20,10 +20,6 @@ def notebooks():
     return module
 
 
-def test_there_are_five():
-    assert len(BOOKS) == 5
-
-
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_stored_without_outputs(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -6,29 +6,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import EXPERIMENTS, study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "propensity"
-_PATH = list(sys.path)
-sys.path.insert(0, str(FOLDER))
+from metarank import data
+from metarank.data.dataset import Dataset
+from metarank.types.arrays import unit_rows
 
-import simulation  # noqa: E402
-from borrowed import Problem, SetSpec, Settings  # noqa: E402
-from chapters import AUTHORS, PAPER, introduction  # noqa: E402
-from chapters import simulation as simulation_section  # noqa: E402
-from contenders import METRICS, contenders, forest, judge, label_partitioning, popularity  # noqa: E402
-from drawings import simulation_figure  # noqa: E402
-from tail_gain import contributions, describe_bins, label_bins  # noqa: E402
+FOLDER = EXPERIMENTS / "propensity"
 
-sys.path[:] = _PATH
+with study("propensity"):
+    import simulation
+    from borrowed import Problem, SetSpec, Settings
+    from contenders import forest, judge, label_partitioning
+    from tail_gain import contributions, describe_bins, label_bins
 
-from metarank import data  # noqa: E402
-from metarank.data.dataset import Dataset  # noqa: E402
-from metarank.types.arrays import unit_rows  # noqa: E402
 
 _SETTINGS = Settings(Path("none"), Path("none"))
 
@@ -76,26 +71,6 @@ def test_wrong_curves_are_compared_on_the_same_labels(problem, monkeypatch):
     assert all(len(values) == 1 for values in rows.values())
 
 
-def test_the_simulation_is_told_and_drawn(problem, monkeypatch):
-    monkeypatch.setattr(simulation, "TRAINING_MASKINGS", 1)
-    parts = {
-        "estimates": simulation.estimates(problem),
-        "training": simulation.training(problem),
-        "wrong curves": simulation.wrong_curves(problem),
-    }
-    told = simulation_section("toy", parts, {"simulation toy": Path("toy.svg")})
-    assert "- PfastXML above FastXML: **" in told
-    assert "![the four panels of Fig. 3](toy.svg)" in told
-    counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
-    picture = ElementTree.fromstring(simulation_figure(counts, 200, *parts.values()))
-    assert len(picture.findall("{http://www.w3.org/2000/svg}svg")) == 4
-
-
-def test_no_propensities_are_those_of_fastxml(problem):
-    weight = np.ones(problem.Y.shape[1])
-    assert (simulation.weighted(problem.Y, weight) != problem.Y).nnz == 0
-
-
 def test_contributions_add_up_to_psp(problem):
     outcome = forest(problem, {"estimator": "PfastXML", "n_trees": 5}, _SETTINGS)
     added = contributions(problem, outcome.found)
@@ -107,39 +82,12 @@ def test_contributions_add_up_to_psp(problem):
     assert np.all(np.diff(bins[order]) >= 0)
 
 
-def test_popularity_lists_the_most_frequent_labels(problem):
-    found = popularity(problem, {}, _SETTINGS).found
-    counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
-    first = found.labels[np.argmax(found.scores["relevance"][:30])]
-    assert counts[first] == counts.max()
-    assert set(judge(problem, found)) == set(METRICS)
-
-
 def test_one_partition_is_one_vs_all(problem):
     from metarank.shortlist import OneVsAll
 
     found = label_partitioning(problem, {}, _SETTINGS).found  # fewer points than make a second part
     flat = OneVsAll().fit(problem.X, problem.Y).shortlist(problem.X_test, k=5)
     assert judge(problem, found)["P@5"] == pytest.approx(judge(problem, flat)["P@5"])
-
-
-def test_figures_beside_ours_have_their_columns():
-    for name, systems in PAPER.items():
-        if name != "columns":
-            assert all(len(values) == len(PAPER["columns"]) for values in systems.values())
-    for theirs in AUTHORS["sets"].values():
-        assert all(len(theirs[system]) == len(AUTHORS["columns"]) for system in ("FastXML", "PfastXML"))
-
-
-def test_every_set_has_all_rows_of_the_tables():
-    names = [system.name for system in contenders(SetSpec("bibtex", "bibtex", "binary"))]
-    assert len(names) == len(set(names))
-    assert "PfastreXML, alpha 0.8" in names
-
-
-def test_the_page_is_what_its_sources_say():
-    page = (FOLDER / "results.md").read_text()
-    assert f"\n\n{(FOLDER / 'findings.md').read_text().strip()}\n\n{introduction()}\n\n" in page
 
 
 def test_the_command_writes_its_page_of_a_tiny_set(tmp_path, made):

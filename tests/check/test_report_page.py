@@ -41,7 +41,7 @@ def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     train, test = data.load_pydocs("train").take(slice(0, 400)), data.load_pydocs("test").take(slice(0, 60))
     model = MetaRanker(effort="low", n_jobs=1).fit(train)
-    model.propensity_weight_ = 0.3
+    model.fitted_.propensity_weight = 0.3
     evaluation_report(model, test, path, slices={"package": [t.partition(".")[0] for t in test.texts]})
     return path.as_uri()
 

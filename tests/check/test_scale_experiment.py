@@ -14,7 +14,7 @@ sys.path.insert(0, str(FOLDER))
 
 import run as scale_run  # noqa: E402
 from extrapolation import RANKED_ROWS, Cluster, Law, forecast  # noqa: E402
-from measuring import speed_up, speed_up_by_split  # noqa: E402
+from measuring import speed_up  # noqa: E402
 from scale_tables import write  # noqa: E402
 
 sys.path.remove(str(FOLDER))
@@ -87,41 +87,8 @@ def test_forecast_of_trees_each_on_a_machine_of_its_own():
     assert "| fit_trees | 50 | 10 | 5.00 |" in page
 
 
-def test_forecast_without_fits_of_their_own():
-    """Quick scorers alone are fitted where they are asked."""
-    runs = [figures(10_000), figures(20_000)]
-    for run in runs:
-        for kind in ("fit_without_fold", "fit_on_all"):
-            del run["task_cpu_s"][kind], run["tasks"][kind]
-    assert forecast(runs, 10**6, Cluster())["fit_on_all_s"] == 0
-
-
 def test_speed_up_counts_the_busiest_worker_and_the_client():
     assert speed_up(figures(100), {**figures(100, 2), "worker_cpu_s": [12.0, 8.0]}) == pytest.approx(22 / 14)
-
-
-def test_speed_up_by_split_does_not_count_slower_seconds_twice():
-    """Two workers that needed half as much again for the same work, three fifths of it on one."""
-    more = {**figures(100, 2), "worker_cpu_s": [18.0, 12.0], "client_cpu_s": 3.0}
-    assert speed_up_by_split(figures(100), more) == pytest.approx(22 / (0.6 * 20 + 2))
-
-
-def test_page_asks_the_laws_for_a_set_that_was_run():
-    other = {**figures(50_000), "set": "YSO", "terms_per_row": 9.0}
-    page = write([figures(10_000), figures(20_000), other])
-    assert "The same laws asked for YSO" in page
-    assert "| fit_on_all | 50 | 50 | 1.00 |" in page
-
-
-def test_page_compares_with_one_worker_and_sees_another_model():
-    runs = [figures(10_000), figures(10_000, 2), figures(20_000), {**figures(20_000, 2), "digest": "other"}]
-    page = write(runs)
-    assert "| 2.00 | 1.83 | 1.83 |" in page
-    assert "| yes |" in page
-    assert "| NO |" in page
-    assert "## 9,000,000 labels and 70,000,000 rows" in page
-    assert "## 9,000,000" not in write(runs[:2])
-    assert "## 9,000,000" not in write([figures(2_000), figures(4_000)])
 
 
 def test_made_sets_grow_in_all_ways():

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import f1_score
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "search_filters"
-_PATH, _MODULES = list(sys.path), dict(sys.modules)
-# Another study may have a module of the same name.
-_OWN = tuple(path.stem for path in FOLDER.glob("*.py"))
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.path[:0] = [str(FOLDER), str(FOLDER.with_name("shortlist_speed"))]
+from metarank import metrics
+from metarank.data import Dataset
 
-import cell  # noqa: E402
-import cells  # noqa: E402
-import claims  # noqa: E402
-import contenders  # noqa: E402
-import dropout  # noqa: E402
-import models  # noqa: E402
-import page  # noqa: E402
-import parts as parts_of  # noqa: E402
-import run  # noqa: E402
-import titles  # noqa: E402
-import worth  # noqa: E402
-
-sys.path[:] = _PATH
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.modules.update({name: module for name, module in _MODULES.items() if name in _OWN})
-
-from metarank import metrics  # noqa: E402
-from metarank.data import Dataset  # noqa: E402
+with study("search_filters", "shortlist_speed"):
+    import cell
+    import contenders
+    import models
+    import parts as parts_of
+    import run
+    import titles
+    import worth
 
 
 @pytest.fixture(autouse=True)
@@ -89,18 +73,6 @@ def test_no_text_is_in_two_parts_and_copies_are_merged():
     assert parts.train.Y.sum(axis=1).max() == 1
 
 
-def test_parts_do_not_depend_on_the_order_of_rows():
-    whole = toy()
-    order = np.random.default_rng(1).permutation(len(whole.texts))
-    for part in parts_of.SHARES:
-        a, b = (getattr(parts_of.split(t, 3), part) for t in (whole, whole.take(order)))
-        assert sorted(a.texts) == sorted(b.texts)
-        rows = dict(zip(b.texts, b.Y.toarray().tolist()))
-        if part != "train":
-            assert all(rows[text] == row for text, row in zip(a.texts, a.Y.toarray().tolist()))
-    assert set(parts_of.split(whole, 4).test.texts) != set(parts_of.split(whole, 3).test.texts)
-
-
 def test_head_and_tail_by_hand():
     # 60, 20, 15 and 5 of a hundred occurrences: the first two make up 80 %, the first three 95 %.
     labels = [[0]] * 60 + [[1]] * 20 + [[2]] * 15 + [[3]] * 5
@@ -128,15 +100,6 @@ def test_unseen_labels_leave_no_trace():
 # --- figures -----------------------------------------------------------------
 
 
-def test_fewer_rows_are_some_of_the_training_part():
-    parts = parts_of.split(toy(), 0)
-    few, fewer = (parts_of.with_fewer_rows(parts, rows, 0) for rows in (60, 20))
-    assert (len(few.train.texts), len(fewer.train.texts)) == (60, 20)
-    assert set(fewer.train.texts) <= set(few.train.texts) <= set(parts.train.texts)
-    assert few.valid.texts == parts.valid.texts
-    assert few.counts.sum() == few.train.Y.nnz
-
-
 def test_a_label_that_is_out_of_the_question_is_moved_over():
     found = lists([[2, 0, 1], [1, -1, -1]], [[0.9, 0.8, 0.7], [0.5, -np.inf, -np.inf]])
     less = found.without(np.array([2, -1]))
@@ -158,18 +121,6 @@ def test_the_threshold_is_the_best_there_is():
 
         best = worth.best_threshold(Y, found)
         assert micro(best) == pytest.approx(max(micro(c) for c in np.unique(chances)))
-
-
-def test_f1_by_class_and_coverage():
-    rng = np.random.default_rng(1)
-    Y, predicted = (sp.csr_matrix((rng.random((30, 8)) < 0.2).astype(np.float32)) for _ in range(2))
-    Y = sp.csr_matrix(Y.multiply(np.arange(8) != 5))
-    Y.eliminate_zeros()
-    among = np.array([True, False] * 4)
-    judged = [j for j in range(8) if among[j] and Y[:, [j]].nnz]
-    of_each = [f1_score(Y[:, [j]].toarray(), predicted[:, [j]].toarray(), zero_division=0) for j in judged]
-    assert worth.class_f1(Y, predicted, among) == pytest.approx(np.mean(of_each))
-    assert np.isnan(worth.class_f1(Y, predicted, np.arange(8) == 5))
 
 
 def test_values_of_lists_made_by_hand():
@@ -213,27 +164,12 @@ def test_a_tree_learns_the_toy_set(threads):
         system.add(["colour: pink"])
 
 
-@needs_proc
-@pytest.mark.parametrize(
-    "names", ["words", {"combine": "text", "encoder": "bow", "n_epochs": 1, "embedding_dim": 8}]
-)
-def test_a_tree_puts_labels_together_by_their_names(names):
-    if names != "words":
-        pytest.importorskip("torch")
-    train, *_ = vars(parts_of.split(toy(), 0)).values()
-    tree = models.make("shortlister", {"estimator": "Parabel", "n_trees": 1, "names": names}, 0, 1)
-    tree.fit(train)
-    assert tree.model.label_vectors.shape[0] == len(train.names)
-    hits = tree.lists(train, 2).labels
-    assert np.mean([train.Y[i, label] for i in range(len(hits)) for label in hits[i]]) > 0.9
-
-
 def test_the_pipeline_finds_a_label_by_its_name():
     parts = parts_of.without_unseen(parts_of.split(toy(200), 0), 0)
-    system = models.make("pipeline", {"label_text": "auto", "effort": "low", "n_folds": 3}, 0, 1)
+    system = models.make("pipeline", {"names": True, "effort": "low", "n_folds": 3}, 0, 1)
     _, _, test = cell.run(system, parts)
     assert worth.unseen_recall(parts, test, k=3) > 0.5
-    at_fit = models.make("pipeline", {"label_text": "auto", "effort": "low", "n_folds": 3}, 0, 1)
+    at_fit = models.make("pipeline", {"names": True, "effort": "low", "n_folds": 3}, 0, 1)
     _, _, known = cell.run(at_fit, parts, at_fit=True)
     assert known.labels.shape == test.labels.shape
     # Ids are those of the whole set, each once a row.
@@ -296,97 +232,3 @@ def test_cells_are_kept_and_the_page_is_written(tags, tmp_path, monkeypatch, cap
     assert "Parabel" not in (tmp_path / "page.md").read_text()
     with pytest.raises(SystemExit):
         run.main(["--sets", "nothing"])
-
-
-@needs_proc
-def test_a_cell_that_fails_is_told(tags, tmp_path):
-    cabinet = cells.Cabinet(tmp_path, tmp_path, 0, 1, timeout=60)
-    wrong = contenders.Contender("wrong", "shortlister", "trees", {"estimator": "Nothing"})
-    failing = cells.Cell("cooking_stackexchange", tags.checksum, wrong, 0)
-    with pytest.raises(RuntimeError, match="cooking_stackexchange, wrong, seed 0: exit 1"):
-        cabinet.make(failing, parts_of.split(tags, 0))
-    assert cabinet.kept(failing) is None
-
-
-# --- rates of dropout --------------------------------------------------------
-
-
-def test_rates_are_compared_on_training_rows_alone(tags, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
-    parts = parts_of.split(tags, 0)
-    inner, checksum = dropout.held_out("cooking_stackexchange", 0)
-    assert checksum == parts.train.checksum
-    used = {text for part in (inner.train, inner.valid, inner.test) for text in part.texts}
-    assert used == set(parts.train.texts)
-    assert not used & {*parts.valid.texts, *parts.test.texts}
-    small = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 1}
-    steps = {"batch_size": 32, "learning_rate": 0.01, "patience": 1}
-    setup = dropout.Setup(None, {**small, **steps})
-    monkeypatch.setattr(dropout, "SETUPS", {"cooking_stackexchange": setup, "fashion_styles": setup})
-    arguments = ["--cache", str(tmp_path), "--out", str(tmp_path / "page.md"), "--seeds", "1"]
-    assert dropout.main([*arguments, "--rates", "0,0.3", "--models", "ID-only"]) == 0
-    log = capsys.readouterr().err
-    assert "fashion_styles is left out: it is not in" in log
-    assert log.count("Trial(") == 2
-    written = (tmp_path / "page.md").read_text()
-    assert "| ID-only | 0.3 | 1 |" in written
-    assert f"sha256 of the training part: {checksum}" in written
-    assert dropout.main([*arguments, "--kept"]) == 0
-    assert "Trial(" not in capsys.readouterr().err
-    assert (tmp_path / "page.md").read_text() == written
-    place = next(tmp_path.glob("dropout/*-0.3-0.json"))
-    record = json.loads(place.read_text())
-    record["key"]["seed"] = 5
-    place.write_text(json.dumps(record))
-    assert dropout.main([*arguments, "--kept"]) == 0
-    assert "| ID-only | 0.3 |" not in (tmp_path / "page.md").read_text()
-    with pytest.raises(SystemExit):
-        dropout.main(["--sets", "pydocs"])
-
-
-def test_the_best_rate_is_told_with_its_gain():
-    def trials(*ndcg):
-        return [{"nDCG@5": value} for value in ndcg]
-
-    found = {("LALE", 0.0): trials(0.50, 0.52), ("LALE", 0.1): trials(0.53, 0.53), ("LALE", 0.5): trials(0.2)}
-    told = dropout.verdict(found, "LALE", [0.0, 0.1, 0.5])
-    assert told == "LALE: rate 0.1 has the most nDCG@5, +2.0 against none (deviation 1.4, 2 seeds)"
-    found["LALE", 0.5] = trials(0.6)
-    assert dropout.verdict(found, "LALE", [0.0, 0.1, 0.5]).endswith("+9.0 against none (a single seed)")
-    assert dropout.verdict(found, "ID-only", [0.0, 0.1]) is None
-    found["LALE", 0.0] = trials(0.7)
-    assert dropout.verdict(found, "LALE", [0.0, 0.1, 0.5]) == "LALE: no rate has more nDCG@5 than none"
-
-
-# --- the page ----------------------------------------------------------------
-
-
-def test_verdicts_ask_for_more_than_a_deviation():
-    def rows(*ndcg):
-        return [{"nDCG@5": value, "coverage": 0.3, "F1 tail": 0.1} for value in ndcg]
-
-    values = {"LALE": rows(0.60, 0.62), "ID-only": rows(0.58, 0.59), "Text-only": rows(0.59, 0.61)}
-    told = dict(claims.claims_of(values, {"LALE": [0.2, 0.4], "Combined": [0.0]}, 0.01))
-    above = {sentence.partition(" (")[0]: holds for sentence, holds in told.items()}
-    assert above["nDCG@5 of LALE above ID-only by more than a deviation"]
-    assert not above["nDCG@5 of LALE above Text-only by more than a deviation"]
-    assert not above["coverage of LALE above ID-only by more than a deviation"]
-    assert above["LALE finds labels never seen"]
-    assert not above["Combined finds labels never seen"]
-    single = dict(claims.claims_of({name: rows[:1] for name, rows in values.items()}, {}, 0.01))
-    assert set(single.values()) == {None}
-    assert not any("Combined above" in sentence for sentence in above)
-
-
-def test_numbers_are_printed_with_their_deviation():
-    assert page.with_deviation(np.array([0.5])) == "50.0"
-    assert page.with_deviation(np.array([0.5, 0.6])) == "55.0 ± 7.1"
-
-
-@pytest.mark.parametrize("name", ["LLMs4Subjects-dev-en", "product_attribute_values"])
-def test_the_sets_are_still_those_of_the_page(name):
-    try:
-        checksum = titles.load(name).checksum
-    except FileNotFoundError as absent:
-        pytest.skip(str(absent))
-    assert f"- sha256 of {name}: {checksum}\n" in (FOLDER / "results.md").read_text()

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "shortlist_speed"
-sys.path.insert(0, str(FOLDER))
+from metarank import data
 
-import measure  # noqa: E402
-from accuracy import NAMES, TAIL  # noqa: E402
-from adapters.forms import top_of_csr, top_of_lists  # noqa: E402
-from compare import COSTS, duels  # noqa: E402
-from settings import OURS, PEERS, Setting  # noqa: E402
-
-sys.path.remove(str(FOLDER))
-
-from metarank import data  # noqa: E402
+with study("shortlist_speed"):
+    import measure
+    from accuracy import NAMES, TAIL
+    from adapters.forms import top_of_csr, top_of_lists
+    from compare import COSTS, duels
+    from settings import Setting
 
 
 def slow_top(row: list[tuple[int, float]], k: int) -> tuple[list[int], list[float]]:
@@ -59,23 +55,10 @@ def test_a_setting_dominates_that_is_no_worse_at_a_third_of_the_cost():
     assert [(duel.peer, duel.ours, duel.missing) for duel in found] == [(TREE, EXACT, ())]
 
 
-def test_what_is_missing_is_named():
-    values = summary(50, 3) | {"R@100": 49.0, "single_cpu_ms": 4.0}
-    (duel,) = duels({TREE: summary(50, 9), EXACT: values})
-    assert duel.missing == ("R@100", "single_cpu_ms")
-    assert duel.gain["R@100"] == -1.0
-    assert duel.ratio["single_cpu_ms"] == pytest.approx(4 / 9)
-
-
 @pytest.mark.parametrize(("accuracy", "cost", "missing"), [(49.9, 1.8, 0), (49.7, 1.8, 8), (50, 1.9, 1)])
 def test_one_vs_all_is_within_two_tenths_at_a_fifth_of_the_time(accuracy, cost, missing):
     (duel,) = duels({FLAT: summary(50, 9), EXACT: summary(accuracy, cost)})
     assert len(duel.missing) == missing
-
-
-def test_settings_are_distinct():
-    names = [str(setting) for setting in (*PEERS, *OURS)]
-    assert len(set(names)) == len(names)
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
@@ -88,7 +71,8 @@ def test_a_run_of_ours_says_all_the_tables_need(tmp_path):
     job = {"system": "metarank", "params": {"estimator": "Parabel"}, "threads": 1, "data": str(tmp_path)}
     job |= {"k": 10, "singles": 5, "predictions": 1, "more": ["cuts"], "out": str(tmp_path / "run")}
     (tmp_path / "job.json").write_text(json.dumps(job))
-    measure.main(str(tmp_path / "job.json"))
+    with study("shortlist_speed"):
+        measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "run.json").read_text())
     assert set(COSTS) <= set(figures)
     with np.load(tmp_path / "run.npz") as file:

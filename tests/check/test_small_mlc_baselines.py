@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
-sys.path.insert(0, str(FOLDER))
+from metarank.scorers.neighbors.training_rows import training_rows
 
-import baselines  # noqa: E402
-from baselines.neighbors import label_counts, neighbors, neighbors_of_training_rows  # noqa: E402
-from baselines.rank_svm import ROUNDING, learn, linear_scores  # noqa: E402
+with study("small_mlc"):
+    import baselines
+    from baselines.neighbors import label_counts, neighbors, neighbors_of_training_rows
+    from baselines.rank_svm import ROUNDING, learn
 
-from metarank.scorers.neighbors.training_rows import training_rows  # noqa: E402
 
 ALL = [getattr(baselines, name) for name in baselines.__all__ if name != "Baseline"]
 
@@ -50,18 +46,6 @@ def test_neighbors_of_training_rows_leave_the_row_out(sparse):
         np.testing.assert_allclose(distance[row, found], distance[row, expected], rtol=1e-5, atol=1e-6)
         assert row not in found
     assert near[list(rows).index(3), 0] == 7
-
-
-def test_equal_rows_may_crowd_a_row_out_of_its_own_list():
-    X = np.zeros((6, 2), np.float32)
-    near = neighbors_of_training_rows(training_rows(X), X, np.arange(6), 2, 1)
-    assert near.shape == (6, 2)
-    assert all(row not in found for row, found in enumerate(near))
-
-
-def test_label_counts_skip_missing_neighbors():
-    Y = np.array([[1, 0], [1, 1], [0, 1]], bool)
-    np.testing.assert_array_equal(label_counts(np.array([[0, 1], [2, -1]]), Y), [[2, 1], [0, 1]])
 
 
 # --- ML-kNN -----------------------------------------------------------------------
@@ -163,15 +147,6 @@ def test_rank_svm_reaches_the_optimum_of_a_generic_solver():
     assert solution.fun - 1e-6 <= found <= solution.fun + C * 13 * ROUNDING / 4
 
 
-def test_rank_svm_text_and_dense_agree():
-    X, Y = toy(40)
-    X[X < 0] = 0
-    dense = linear_scores(X, learn(X, Y, 1.0))
-    np.testing.assert_allclose(
-        linear_scores(sp.csr_matrix(X), learn(sp.csr_matrix(X), Y, 1.0)), dense, atol=1e-6
-    )
-
-
 def test_rank_svm_threshold_moves_with_the_scores():
     X, Y = toy(100)
     model = baselines.RankSVM(given={"C": 1.0}).fit(X, Y)
@@ -194,18 +169,3 @@ def test_every_baseline_ranks_better_than_chance_and_repeats_itself(kind):
     assert first.decide(scores).shape == (40, 4)
     assert baselines.base.quality(truth, scores) > 0.75
     np.testing.assert_array_equal(kind(quick=True).fit(X, Y).scores(Z), scores)
-
-
-def test_given_parameters_are_kept():
-    X, Y = toy(60)
-    assert baselines.MLkNN(quick=True).fit(X, Y).chosen["k"] in (10, 20, 30)
-    assert baselines.BinarySVM(given={"C": 0.5}).fit(X, Y).chosen == {"C": 0.5}
-
-
-def test_the_papers_figures_are_complete():
-    paper = json.loads((FOLDER / "paper.json").read_text())
-    assert len(paper["table3"]) == len(paper["table6"]) == 8
-    for table, width in (("table3", 5), ("table4", 4), ("table5", 5), ("table6", 4)):
-        for by_set in paper[table].values():
-            assert list(by_set) == ["emotions", "scene", "yeast", "citeseer", "reuters90"]
-            assert {len(row) for row in by_set.values()} == {width}

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
-_PATH, _MODULES = list(sys.path), dict(sys.modules)
-# Another study may have a module of the same name.
-_OWN = (
-    *("cache", "cuts_page", "datasets", "lambda_net", "learned_cuts", "methods", "paper_cut", "plot"),
-    *("rankers", "run", "tables", "timing"),
-)
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.path[:0] = [str(FOLDER)]
+from metarank import metrics
 
-import baselines  # noqa: E402
-import cuts_page  # noqa: E402
-import datasets  # noqa: E402
-import learned_cuts  # noqa: E402
-import methods  # noqa: E402
-import paper_cut  # noqa: E402
-import tables  # noqa: E402
+with study("small_mlc"):
+    import baselines
+    import cuts_page
+    import datasets
+    import learned_cuts
+    import methods
+    import paper_cut
+    import tables
 
-sys.path[:] = _PATH
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.modules.update({name: module for name, module in _MODULES.items() if name in _OWN})
-
-from metarank import metrics  # noqa: E402
 
 SETTINGS = methods.Settings(quick=True, n_jobs=1)
 
@@ -96,37 +79,3 @@ def test_learned_cuts_help_where_half_keeps_nothing(problem, results):
     values = {results.value("emotions", "metarank", "macro-F1", rule) for rule in cuts_page.RULES}
     assert len(values) == 1
     assert np.isnan(results.value("emotions", "RBFSVM", "micro-F1", "learned"))
-
-
-def test_the_page_names_the_best_other_and_the_rule_it_cuts_by(results):
-    page = cuts_page.page(results)
-    others = cuts_page.others(results, "emotions", "micro-F1", cuts_page.RULES)
-    assert {"Logistic", "Logistic, regression", "Logistic, learned cuts"} <= set(others)
-    assert "extra trees 500 (noted)" in others
-    who, value = cuts_page.best(others, "micro-F1", 3)
-    assert f"{value:.3f} {who}" in page.replace("**", "")
-    assert "| emotions | RBFSVM | not run |" in page
-    assert page.count("\n| emotions |") >= 3 + len(methods.CUTS)
-    scores = cuts_page.others(results, "emotions", "MAP", cuts_page.RULES)
-    assert {name for name in scores if "noted" not in name} == {"Logistic", "Binary-SVM"}
-
-
-def test_the_svm_on_text_is_the_svm_on_dense_rows(problem):
-    X = np.where(problem.scaled > 0, problem.scaled, 0).astype(np.float32)
-    dense = baselines.RBFSVM(given={"C": 3.0}).fit(X, problem.Y).scores(X[:20])
-    text = baselines.RBFSVM(given={"C": 3.0}).fit(sp.csr_matrix(X), problem.Y).scores(sp.csr_matrix(X[:20]))
-    np.testing.assert_allclose(text, dense, atol=1e-4)
-
-
-def test_verdicts_count_what_was_run_alone(problem, results):
-    both = {**results.truth, "scene": problem.Y_test}
-    told = cuts_page.verdict(tables.Results(both, results.results))
-    assert told == cuts_page.verdict(results)
-    assert told.count(" of 3 cells") == 2
-
-
-def test_a_part_without_metarank_has_its_tables_too(problem, results):
-    found = {key: result for key, result in results.results.items() if key[1] != "metarank"}
-    part = tables.Results(results.truth, found)
-    assert tables.cells(part)[0].startswith("0 of 0 cells")
-    assert "| micro-F1" in cuts_page.page(part)

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
-_PATH, _MODULES = list(sys.path), dict(sys.modules)
-# Another study may have a module of the same name.
-_OWN = (
-    *("cache", "cuts_page", "datasets", "lambda_net", "learned_cuts", "methods", "paper_cut", "plot"),
-    *("rankers", "run", "tables", "thresholds_page", "timing"),
-)
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.path[:0] = [str(FOLDER)]
+from metarank.scorers.neighbors.centroids import Centroids
+from metarank.scorers.neighbors.voting import LabelNeighbors
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
-import datasets  # noqa: E402
-import lambda_net  # noqa: E402
-import methods  # noqa: E402
-import paper_cut  # noqa: E402
-import rankers  # noqa: E402
-import thresholds_page  # noqa: E402
+with study("small_mlc"):
+    import lambda_net
+    import paper_cut
+    import rankers
 
-sys.path[:] = _PATH
-for _name in _OWN:
-    sys.modules.pop(_name, None)
-sys.modules.update({name: module for name, module in _MODULES.items() if name in _OWN})
 
-from metarank.scorers.neighbors.centroids import Centroids  # noqa: E402
-from metarank.scorers.neighbors.voting import LabelNeighbors  # noqa: E402
-from metarank.types.candidates import Candidates  # noqa: E402
-from metarank.types.view import TrainingSet  # noqa: E402
-
-SETTINGS = methods.Settings(quick=True, n_jobs=1)
 READINGS = [
     paper_cut.Reading(ties=ties, place=place, least=least)
     for ties, place, least in product(("most", "fewest", "widest"), ("middle", "lower", "upper"), (0, 1))
@@ -61,12 +42,6 @@ def test_scores_sum_to_one_and_keep_their_order(how):
     found = paper_cut.normalised(scores, how)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_array_equal(np.argsort(found, axis=1), np.argsort(scores, axis=1))
-
-
-def test_equal_scores_are_not_divided_by_nought():
-    assert np.isfinite(paper_cut.normalised(np.full((2, 3), 7.0), "shift")).all()
-    with pytest.raises(ValueError, match="normalise must be"):
-        paper_cut.normalised(np.ones((1, 2)), "sum")
 
 
 @pytest.mark.parametrize("reading", READINGS, ids=str)
@@ -134,12 +109,6 @@ def test_rows_are_described_by_all_others(sparse):
     np.testing.assert_allclose(centroid[4, 3], [np.sqrt(own + longest), 1], rtol=1e-5)
 
 
-def test_a_row_itself_is_its_own_nearest_where_it_is_not_left_out():
-    X, Y = toy(30)
-    near, _ = rankers.MetaFeatures(X, Y, 2, "itself", 0, 1).of_training_rows()
-    np.testing.assert_allclose(near.reshape(30, 4, 3, 2)[Y][:, :, 0], 0, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     "kind", [rankers.PaperListNet, rankers.PaperRankSVM, rankers.PaperSVMMAP, rankers.PaperLambdaRank]
 )
@@ -154,13 +123,6 @@ def test_the_papers_systems_rank_new_rows_and_choose_once(kind):
     np.testing.assert_array_equal(again.scores(X[120:]), scores)
     sets = paper_cut.label_sets(model.training_scores(), Y[:120], scores)
     np.testing.assert_array_equal(model.decide(scores), sets)
-
-
-def test_a_moved_origin_changes_nothing():
-    X, Y = toy(100, seed=4)
-    given = {"k": 5, "l2": 0.01}
-    one, other = (rankers.PaperListNet(given=given).fit(part, Y).scores(part) for part in (X, X + 4))
-    np.testing.assert_allclose(one, other, atol=1e-2)
 
 
 # --- LambdaRank -------------------------------------------------------------------
@@ -185,29 +147,3 @@ def test_lambdas_are_those_of_all_pairs():
             expected[i] += pull
             expected[j] -= pull
         np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-# --- the page ---------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_page_has_the_papers_figures_beside_ours(tmp_path, monkeypatch):
-    X, Y = toy(330, d=6, n_labels=6, seed=6)
-    study = thresholds_page.Study(SETTINGS)
-    study.cache.folder = tmp_path
-    study.problems["emotions"] = datasets.make_problem("emotions", X[:200], Y[:200], X[200:], Y[200:], {})
-    monkeypatch.setattr(thresholds_page, "SEEDS", range(2))
-    monkeypatch.setattr(thresholds_page, "SEEDS_OF_FEATURES", range(1))
-    text = thresholds_page.page(study)
-    result = study.result("emotions", methods.LISTNET)
-    kept = paper_cut.label_sets(result["training"], Y[:200], result["scores"])
-    micro = 2 * np.sum(kept & Y[200:]) / (kept.sum() + Y[200:].sum())
-    assert f"| emotions | {micro:.3f} [0.730] |" in text
-    assert all(f"\n| {title} | " in text for title in thresholds_page.READINGS)
-    # What is kept is not measured again, and what is not kept is left out.
-    kept_study = thresholds_page.Study(SETTINGS, only_kept=True)
-    kept_study.cache.folder, kept_study.problems = tmp_path, study.problems
-    assert thresholds_page.page(kept_study) == text
-    kept_study = thresholds_page.Study(SETTINGS, only_kept=True)
-    kept_study.cache.folder, kept_study.problems = tmp_path / "none", study.problems
-    assert "| emotions | – [0.730] |" in thresholds_page.page(kept_study)

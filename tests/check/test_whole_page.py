@@ -13,7 +13,7 @@ import pytest
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 sys.path.append(str(EXPERIMENTS))
-from whole_page import WholePage, add_options, losses  # noqa: E402
+from whole_page import WholePage, add_options  # noqa: E402
 
 sys.path.remove(str(EXPERIMENTS))
 
@@ -93,20 +93,6 @@ def test_a_narrowed_run_writes_elsewhere_whatever_it_has(tmp_path, capsys):
     assert page.read_text() == PAGE
 
 
-def test_losses_are_named_in_the_order_of_the_page():
-    assert losses(PAGE, "") == [
-        '"Systems"',
-        '"Scores"',
-        '"Scores", row "set"',
-        '"Scores", row "one"',
-        '"Scores", row "two"',
-        '"Times"',
-        '"Times", row "set"',
-        '"Times", row "one"',
-    ]
-    assert losses("", PAGE) == losses(PAGE, PAGE) == []
-
-
 # Every command that writes a page of this repository. Those with arguments are quick where there is no data
 # and nothing is kept.
 COMMANDS: dict[str, list[str] | None] = {
@@ -115,6 +101,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "aggregation/revisited.py": None,
     "annif/run.py": [],
     "baselines/run.py": ["--kept"],
+    "before_after/run.py": None,
     "blocks/run.py": None,
     "extreme/run.py": None,
     "extreme/ablations.py": None,
@@ -130,7 +117,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "latency/floor.py": None,
     "latency/run.py": None,
     "leave_fold_out/run.py": None,
-    "model_choice/run.py": None,
     "neighbors/run.py": None,
     "pair_propensity/run.py": None,
     "propensity/estimates.py": None,
@@ -140,14 +126,10 @@ COMMANDS: dict[str, list[str] | None] = {
     "search_filters/run.py": None,
     "search_filters/dropout.py": ["--kept"],
     "search_filters/plateau.py": ["--kept"],
-    "serve/attacks.py": None,
-    "serve/deployed.py": None,
-    "serve/run.py": None,
     "shortlist_speed/run.py": None,
     "small_mlc/cuts_page.py": None,
     "small_mlc/run.py": None,
     "small_mlc/thresholds_page.py": ["--kept"],
-    "tuning/run.py": None,
     "xreg/run.py": ["--kept"],
 }
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from studies import EXPERIMENTS, study
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "xreg"
-sys.path.insert(0, str(FOLDER))
+from metarank import data
+from metarank.data.dataset import Dataset
+from metarank.types.arrays import unit_rows
 
-from rivals import LowRank, PairwiseRanker, shortlist  # noqa: E402
-from sections import introduction  # noqa: E402
-from study import labelwise  # noqa: E402
+FOLDER = EXPERIMENTS / "xreg"
 
-sys.path.remove(str(FOLDER))
-
-from metarank import data  # noqa: E402
-from metarank.data.dataset import Dataset  # noqa: E402
-from metarank.types.arrays import unit_rows  # noqa: E402
+with study("xreg"):
+    from rivals import LowRank, PairwiseRanker, shortlist
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +40,6 @@ def test_pairwise_ranker_orders_labels_that_have_words_of_their_own():
     Y = sp.csr_matrix(np.eye(6, dtype=np.float32).repeat(5, axis=0))
     found = shortlist(PairwiseRanker(epochs=5).fit(X, Y), X, 1)
     assert found.labels.tolist() == np.arange(6).repeat(5).tolist()
-
-
-def test_lists_hold_the_largest_scores_and_nothing_negative(made):
-    X = unit_rows(sp.csr_matrix(made.X))
-    model = LowRank(rank=4).fit(X, made.Y)
-    found, scores = shortlist(model, X, 3), model.scores(X)
-    assert np.array_equal(found.labels.reshape(-1, 3), np.sort(np.argsort(-scores, axis=1)[:, :3], axis=1))
-    assert found.scores["score"].min() >= 0
-
-
-def test_the_page_is_what_its_sources_say():
-    page = (FOLDER / "results.md").read_text()
-    assert f"\n\n{(FOLDER / 'findings.md').read_text().strip()}\n\n{introduction()}\n\n" in page
-
-
-def test_names_of_labelwise_metrics():
-    assert [labelwise(name) for name in ("WP@5", "XMAD@10", "MAD")] == ["WP-l@5", "XMAD-l@10", "MAD-l"]
 
 
 def test_the_command_writes_all_tables_of_tiny_sets(tmp_path, made):

@@ -36,7 +36,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "platforms.md"
 TOOLS = ("debootstrap", "qemu-aarch64-static", "aarch64-linux-gnu-g++", "dpkg-deb")
 PACKAGES = "python3,libpython3.11-dev,libgomp1,libstdc++6"
-DEPENDENCIES = "numpy scipy scikit-learn faiss-cpu lightgbm threadpoolctl tqdm pandas tokenizers pystemmer"
+DEPENDENCIES = (
+    "numpy scipy scikit-learn faiss-cpu lightgbm threadpoolctl tqdm jinja2 pystemmer pandas tokenizers"
+)
 SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 # One thread: BLAS and LightGBM divide sums by threads. Hashes: sets are in one order here and there.
 SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}

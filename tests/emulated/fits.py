@@ -2,10 +2,10 @@
 
     python fits.py FOLDER [NAME ...]
 
-Fits a model of every kind (those of `compatibility/digests.py`; embedders where torch is installed) and some
+Fits a model of every kind (those of `golden/make.py`) and some
 on more rows. Saves each to FOLDER/NAME, what it answers to FOLDER/NAME.npz, and to FOLDER/said.json digests
 of its files, of its answers, and of every array that a function of metarank returned while it was fitted, in
-order. Also there: the digests of `wheels/smoke.py` and of what the models in `compatibility/` answer.
+order. Also there: the digests of `wheels/smoke.py` and of what the models in `golden/` answer.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 TESTS = Path(__file__).absolute().parents[1]
-sys.path[:0] = [str(TESTS / name) for name in ("compatibility", "check", "wheels", "")]
+sys.path[:0] = [str(TESTS / name) for name in ("golden", "check", "wheels", "")]
 
-import digests  # noqa: E402
+import make as golden  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
 import smoke  # noqa: E402
@@ -35,7 +34,7 @@ from metarank import MetaRanker, load, persist  # noqa: E402
 from metarank.types.candidates import Candidates  # noqa: E402
 
 # What these return hangs on the order of a set or on the process, and reaches no model.
-PASSED_OVER = ("metarank._util.", "metarank.model.memory", "metarank.persist")
+PASSED_OVER = ("metarank._util.", "metarank.persist")
 
 
 def larger() -> dict[str, Callable[[], Any]]:
@@ -96,7 +95,7 @@ def noted(make: Callable[[], Any]) -> tuple[Any, list[list[str]]]:
 def main(folder: Path, names: list[str]) -> None:
     warnings.simplefilter("ignore")
     folder.mkdir(parents=True)
-    digests.dense_index.LEAST_ROWS = 1  # as where the approximate ones were saved
+    golden.dense_index.LEAST_ROWS = 1  # as where the approximate ones were saved
     (folder / "none").mkdir()
     said: dict[str, Any] = {
         "golden": smoke.fitted_in_the_core(),
@@ -104,10 +103,8 @@ def main(folder: Path, names: list[str]) -> None:
         "saved": answer(folder / "none"),
         "fits": {},
     }
-    for name, make in (digests.every_kind() | larger()).items():
+    for name, make in (golden.every_kind() | larger()).items():
         if names and name not in names:
-            continue
-        if name.startswith("embedder") and find_spec("torch") is None:
             continue
         model, returns = noted(make)
         path = folder / re.sub(r"\W+", "-", name)

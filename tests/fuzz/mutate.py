@@ -14,7 +14,7 @@ import numpy as np
 
 from metarank import persist
 from metarank._util.registry import SAVED
-from metarank.persist.manifest import digest_of
+from metarank.persist.folder import digest_of
 
 # Numbers at the edges of types, sizes and ranges.
 INTEGERS = [*(0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 32767, 65535, 65536), 2**31 - 1, 2**31, -(2**31)]

@@ -12,8 +12,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fuzz.mutate import mutate_bytes, mutate_json
 from fuzz.uses import Failure, outline, refuse_memory_error
 
@@ -81,12 +79,6 @@ def _read_data(path: Path) -> None:
     dataset.summary()
 
 
-def _read_table(path: Path) -> None:
-    from metarank.data.text import read_table
-
-    read_table(path)
-
-
 def _read_columns(path: Path) -> None:
     from metarank.data.columns import read_columns
 
@@ -97,7 +89,7 @@ def _read_columns(path: Path) -> None:
 def _read_tensors(path: Path) -> None:
     from metarank.persist.tensors import read_tensors
 
-    tensors, _ = read_tensors(path)
+    tensors = read_tensors(path)
     for values in tensors.values():
         values.sum()
 
@@ -111,41 +103,10 @@ def _read_npy(path: Path) -> None:
 
 
 def _read_label_lists(path: Path) -> None:
-    from metarank.apps.cli.label_lists import read_label_lists
+    from metarank.apps.cli._reading import read_label_lists
     from metarank.types.label_table import LabelTable
 
     read_label_lists(str(path), LabelTable(3, ["the sea", "bread", "7"]), 4, option="--allowed")
-
-
-def _read_booster(path: Path) -> None:
-    from metarank.types.booster_text import contributions
-
-    X = np.random.default_rng(0).normal(size=(4, 3))
-    contributions(path.read_bytes().decode("utf-8", "replace"), X)
-
-
-def _read_subwords(path: Path) -> None:
-    from metarank.text.subwords import Subwords
-
-    Subwords.restored(path.read_bytes().decode("utf-8", "replace")).encode(["red tea", "☃ wine"], 8)
-
-
-def _read_checkpoint(path: Path) -> None:
-    """With a digest that fits, as an attacker writes it."""
-    import torch
-
-    from metarank.persist.tensors import read_tensors, write_tensors
-    from metarank.text import checkpoint
-
-    tensors, metadata = read_tensors(path)
-    sealed = path.with_suffix(".sealed")
-    with open(sealed, "wb") as f:
-        write_tensors(f, tensors, metadata | {"sha256": checkpoint._digest_of(tensors)})
-    weight = torch.nn.Parameter(torch.zeros(3, 2))
-    optimizer = torch.optim.Adam([weight])
-    checkpoint.read_checkpoint(sealed, "0", [optimizer])
-    weight.grad = torch.ones(3, 2)
-    optimizer.step()
 
 
 def _inspect(path: Path) -> None:
@@ -172,40 +133,27 @@ def _read_partitions(path: Path) -> None:
     read(str(path), block_bytes=16).collect().summary()
 
 
-def _read_styles(path: Path) -> None:
-    from metarank.data.search_filters import read_fashion_styles
-
-    read_fashion_styles(path)
-
-
-def _read_attributes(path: Path) -> None:
-    from metarank.data.search_filters import read_attribute_values
-
-    read_attribute_values(path)
-
-
 @cache
 def _answerer(kind: str) -> Any:
     """What answers requests, of a small model; fitted in the worker, where threads may be started."""
     from fuzz.targets import dense_data, fitted, sparse_data, text_data
     from metarank.apps.serve.answers import Answerer
-    from metarank.apps.serve.options import ServeOptions
 
     model = fitted({"dense": dense_data, "sparse": sparse_data, "text": text_data}[kind])
-    return Answerer(model, ServeOptions())
+    return Answerer(model)
 
 
 def _request(path: Path) -> None:
     """A request's body, named after its path and the kind of model: an answer, or a refusal of the client."""
-    from metarank.apps.serve.answers import Call
+    from fastapi import HTTPException
 
     where, kind, _ = path.name.split("-")
-    reply = _answerer(kind).answer_one(Call(where, path.read_bytes()))  # type: ignore[arg-type]
-    content = json.loads(reply.body)
-    if 400 <= reply.status < 500:
-        raise ValueError(content["error"])
-    if reply.status != 200:
-        raise Failure(f"status {reply.status}: {content}")
+    try:
+        getattr(_answerer(kind), where)(path.read_bytes())
+    except HTTPException as error:
+        if error.status_code != 422:
+            raise Failure(f"status {error.status_code}: {error.detail}") from None
+        raise ValueError(error.detail) from None
 
 
 def _read_beside(file: str, folder: Path) -> None:
@@ -230,18 +178,11 @@ def _read_collection(folder: Path) -> None:
 READERS: dict[str, Callable[[Path], Any]] = {
     "xc": _read_data,
     "arff": _read_data,
-    "parquet": _read_data,
-    "table": _read_table,
     "columns": _read_columns,
-    "styles": _read_styles,
-    "attributes": _read_attributes,
     "partitions": _read_partitions,
     "label-lists": _read_label_lists,
     "tensors": _read_tensors,
     "npy": _read_npy,
-    "booster": _read_booster,
-    "subwords": _read_subwords,
-    "checkpoint": _read_checkpoint,
     "command-line": _inspect,
     "requests": _request,
 }

@@ -21,7 +21,7 @@ from fuzz.mutate import Folder
 from fuzz.uses import Failure, outline, refuse_memory_error, use
 from metarank import Dataset, MetaRanker, MultiObjectiveRanker, load, persist
 from metarank.data import make_extreme, make_multilabel
-from metarank.ranker import BlendRanker, BoostedRanker, EnsembleRanker, ListNet, PointwiseRanker, RankSVM
+from metarank.ranker import BoostedRanker, EnsembleRanker
 from metarank.scorers.base import LabelScorer
 from metarank.types.view import TrainingSet
 
@@ -56,16 +56,11 @@ def fitted(data: Callable[[], Dataset], **params: Any) -> Any:
     return MetaRanker(**{**_QUICK, "ranker": "logistic", **params}).fit(data())
 
 
-def _shortlisted(shortlister: Any, **params: Any) -> Any:
-    return fitted(sparse_data, shortlister=shortlister, **params)
-
-
 def _classifiers() -> list[Any]:
     """Every base classifier, with few trees."""
-    from metarank.scorers.classical.boosted_trees import BoostedTrees
     from metarank.scorers.classical.forest import ExtraTrees
 
-    small = [ExtraTrees(n_trees=3), BoostedTrees(n_rounds=2)]
+    small = [ExtraTrees(n_trees=3)]
     return ["linear-svm", "linear-ridge", "rbf-ridge", "rbf-svm", "centroids", "tail", *small]
 
 
@@ -86,26 +81,8 @@ def _multi_objective(model: str, aggregation: str) -> Any:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.5]).astype(float)
-    small = {"n_rounds": 3, "min_data_in_leaf": 5, "num_leaves": 4} if model == "lightgbm" else {}
+    small = {"n_rounds": 3, "params": {"min_data_in_leaf": 5, "num_leaves": 4}} if model == "lightgbm" else {}
     return MultiObjectiveRanker(aggregation, model, n_jobs=1, **small).fit(X, Y)
-
-
-def _kept_candidates() -> Any:
-    """What a fit in several processes keeps of a stage, see `KeptResults`."""
-    from metarank.distributed.results import Noted, _state
-    from metarank.types.candidates import Candidates
-
-    lists = Candidates(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), 4, {"s": np.zeros(3, np.float32)})
-    return _state(Noted(lists, ["a note"]))
-
-
-def _kept_ranking() -> Any:
-    from metarank.distributed.results import _state
-    from metarank.model.stages import RankedPairs
-
-    model = fitted(dense_data)
-    columns = list(model.feature_columns_)
-    return _state(RankedPairs(model.ranker_, np.zeros(3), columns, columns[:1], np.zeros(len(columns))))
 
 
 def _embedder(combine: str, encoder: str) -> Any:
@@ -118,35 +95,26 @@ def _embedder(combine: str, encoder: str) -> Any:
     return model.fit(list(data.texts), data.Y, data.label_names)
 
 
-def _approximate(index: str) -> Any:
-    """A neighbours' model with an approximate index, which small sets do not have by themselves."""
-    from metarank.scorers.neighbors.voting import NeighborShortlister
-    from metarank.types import dense_index
-
-    dense_index.LEAST_ROWS = 1
-    data = make_multilabel(600, n_features=5, n_labels=4, seed=0)
-    return MetaRanker(
-        features=[NeighborShortlister(ks=(3,), index=index)], **{**_QUICK, "ranker": "logistic"}
-    ).fit(data)
-
-
 def _trees(name: str, **params: Any) -> Any:
     import metarank.shortlist as shortlist
 
     return getattr(shortlist, name)(**params)
 
 
-def _alone(name: str, **params: Any) -> Any:
-    """A shortlister by itself; one that is fitted on a View alone gets one."""
-    data = sparse_data()
+def _approximate() -> Any:
+    """A model of neighbours with a graph, which small sets do not have by themselves."""
+    from metarank.types import dense_index
+
+    dense_index.LEAST_ROWS = 1
+    data = make_multilabel(600, n_features=5, n_labels=4, seed=0)
+    return fitted(lambda: data, features=[_trees("NeighborShortlister", ks=(3,), index="hnsw")])
+
+
+def _alone(name: str, make: Callable[[], Dataset] = sparse_data, **params: Any) -> Any:
+    """A shortlister by itself; one that is fitted on a TrainingView alone gets one."""
+    data = make()
     view = TrainingSet(data.X, data.Y, np.zeros(data.n_rows, np.int32)).view()
     return _trees(name, **params).fit(view, n_jobs=1)
-
-
-def _neighbors_alone() -> Any:
-    data = dense_data()
-    view = TrainingSet(data.X, data.Y, np.zeros(data.n_rows, np.int32)).view()
-    return _trees("NeighborShortlister", ks=(3,), relevance="inverse-propensity").fit(view)
 
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -155,19 +123,18 @@ MODELS: dict[str, Callable[[], Any]] = {
     "dense, auto": lambda: MetaRanker(n_folds=2, n_jobs=1, effort="low").fit(dense_data()),
     "dense, ensemble": lambda: fitted(dense_data, ranker=EnsembleRanker(n_rounds=4)),
     "dense, lambdarank": lambda: fitted(dense_data, ranker=BoostedRanker(n_rounds=4)),
-    "dense, pointwise": lambda: fitted(dense_data, ranker=PointwiseRanker(n_rounds=4)),
-    "dense, blend": lambda: fitted(dense_data, ranker=BlendRanker(members=[ListNet(), RankSVM()])),
     "dense, classifiers": lambda: fitted(dense_data, features=_classifiers()),
     "labels changed": _updated,
     "objectives": _objectives,
-    "neighbors": partial(_shortlisted, "neighbors"),
-    "hnsw": partial(_approximate, "hnsw"),
-    "ivfpq": partial(_approximate, "ivfpq"),
-    "one-vs-all": lambda: _shortlisted(_trees("OneVsAll")),
-    "parabel": lambda: _shortlisted(_trees("Parabel", max_leaf=10, calibrate=True, **_TREES)),
-    "xreg": lambda: _shortlisted(_trees("XReg", max_leaf=10, tail=0.8, **_TREES)),
-    "fastxml": lambda: _shortlisted(_trees("FastXML", **_TREES)),
-    "pfastrexml": lambda: _shortlisted(_trees("PfastreXML", alpha=0.8, **_TREES)),
+    "neighbors": lambda: fitted(sparse_data, shortlister="neighbors"),
+    "hnsw": _approximate,
+    "one-vs-all": lambda: fitted(sparse_data, shortlister=_trees("OneVsAll")),
+    "parabel": lambda: fitted(
+        sparse_data, shortlister=_trees("Parabel", max_leaf=10, calibrate=True, **_TREES)
+    ),
+    "xreg": lambda: fitted(sparse_data, shortlister=_trees("XReg", max_leaf=10, tail=0.8, **_TREES)),
+    "fastxml": lambda: fitted(sparse_data, shortlister=_trees("FastXML", **_TREES)),
+    "pfastrexml": lambda: fitted(sparse_data, shortlister=_trees("PfastreXML", alpha=0.8, **_TREES)),
     "multi-objective, trees": partial(_multi_objective, "lightgbm", "label"),
     "multi-objective, linear": partial(_multi_objective, "linear", "plug-in-loss"),
     "embedder, lale": partial(_embedder, "lale", "bilstm"),
@@ -180,9 +147,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "alone: pfastxml": partial(_alone, "PfastXML", **_TREES),
     "alone: pfastrexml": partial(_alone, "PfastreXML", alpha=0.8, **_TREES),
     "alone: neighbors": partial(_alone, "NeighborShortlister", ks=(3, 10)),
-    "alone: neighbors, dense": _neighbors_alone,
-    "kept, candidates": _kept_candidates,
-    "kept, ranking": _kept_ranking,
+    "alone: neighbors, dense": partial(
+        _alone, "NeighborShortlister", dense_data, ks=(3,), relevance="inverse-propensity"
+    ),
     "embedder, gile": partial(_embedder, "gile", "bow"),
 }
 
@@ -193,7 +160,7 @@ class ModelTarget:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = f"model: {name}"
         self.original = Folder(folder)
-        if name.startswith(("hnsw", "ivfpq")):
+        if name.startswith("hnsw"):
             from metarank.types import dense_index
 
             dense_index.LEAST_ROWS = 1
@@ -213,27 +180,13 @@ class ModelTarget:
         return f"use: {refused[0]}" if refused else "ok"
 
 
-class KeptTarget:
-    """Mutants of a kept result: whatever they are, a run goes on, with the result or with another."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = f"model: {name}"
-        self.original = Folder(folder)
-
-    def run(self, rng: random.Random, scratch: Path) -> str:
-        from metarank.distributed.results import KeptResults
-
-        self.original.mutant(rng, scratch / "M")
-        return "made again" if KeptResults(scratch).get("M", lambda: 0) == 0 else "ok"
-
-
 def _rows_for(model: Any) -> Any:
     """A few rows that the model takes."""
     encoder = getattr(model, "encoder_", None)
     if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
         return ["sun and sand", "bread of the sea", ""]
     alone = isinstance(model, LabelScorer)
-    d = model.sizes()[0] if alone else model.n_features_in_
+    d = model.named_sizes().get("d") if alone else model.n_features_in_
     X = np.random.default_rng(1).normal(size=(3, d)).astype(np.float32)
     sparse = d == N_SPARSE if alone else getattr(encoder, "layout", "dense") == "sparse"
     return sp.csr_matrix(np.where(np.abs(X) > 0.5, np.abs(X), 0)) if sparse else X
@@ -251,10 +204,9 @@ def _file_name(name: str) -> str:
     return re.sub(r"\W+", "-", name)
 
 
-def model_target(name: str, folder: Path) -> ModelTarget | KeptTarget:
-    """The target of a model, or of another result, that `save_models` wrote."""
-    kind = KeptTarget if name.startswith("kept") else ModelTarget
-    return kind(name, folder / _file_name(name))
+def model_target(name: str, folder: Path) -> ModelTarget:
+    """The target of a model that `save_models` wrote."""
+    return ModelTarget(name, folder / _file_name(name))
 
 
 def scratch_folder() -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import MetaRanker, MultiObjectiveRanker, load, persist
-from metarank.persist.manifest import parsed
+from metarank.persist.folder import parsed
 from metarank.scorers.base import LabelScorer, columns_of
 from metarank.types.candidates import Candidates
 
@@ -88,22 +88,23 @@ def _missing(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) ->
 
 def _serve(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) -> None:
     """Replies are JSON without NaN; what the service refuses the model refuses too."""
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.apps.serve.options import ServeOptions
+    from fastapi import HTTPException
 
-    answerer, instance = Answerer(model, ServeOptions()), _instance(rows)
+    from metarank.apps.serve.answers import Answerer
+
+    answerer, instance = Answerer(model), _instance(rows)
     asked = {
         "rank": ({"k": 3, "probabilities": True, "optimize": "micro-f1"}, (_rank, _probabilities, _cut)),
         "explain": ({}, (_explain,)),
     }
     for path, (more, questions) in asked.items():
         body = json.dumps({"instance": instance, **more}).encode()
-        reply = answerer.answer_one(Call(path, body))  # type: ignore[arg-type]
-        _check_strict(reply.body)
-        if reply.status >= 400:
+        try:
+            _check_strict(getattr(answerer, path)(body))
+        except HTTPException as error:
             for ask in questions:
                 ask(model, rows[:1], rng, scratch)
-            raise Failure(f"status {reply.status} of /{path}: {reply.body[:200]!r}")
+            raise Failure(f"status {error.status_code} of /{path}: {error.detail[:200]!r}") from None
 
 
 def _update_labels(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) -> None:
@@ -139,7 +140,7 @@ def _save_again(model: Any, rows: Any, rng: random.Random, scratch: Path) -> Non
 
 
 def _shortlist(model: Any, rows: Any, rng: random.Random, scratch: Path) -> None:
-    n_labels = model.sizes()[1]
+    n_labels = model.named_sizes()["L"]
     for k in (1, 5, 1000):
         check_candidates(model.shortlist(rows, k), n_labels)
 
@@ -150,7 +151,7 @@ def _points(model: Any, rows: Any, rng: random.Random, scratch: Path) -> None:
 
 
 def _score(model: Any, rows: Any, rng: random.Random, scratch: Path) -> None:
-    pairs = Candidates.all_labels(_n_rows(rows), model.sizes()[1])
+    pairs = Candidates.all_labels(_n_rows(rows), model.named_sizes()["L"])
     for name, values in columns_of(model, rows, pairs).items():
         if not np.isfinite(values).all():
             raise Failure(f"column {name} is not finite")

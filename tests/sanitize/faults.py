@@ -32,7 +32,7 @@ def race() -> None:
 
     def write() -> None:
         together.wait()
-        _core.sparse_gram(4, indptr, indices, values, out, 2)
+        _core.sparse_gram((indptr, indices, values, 4), out, 2)
 
     threads = [threading.Thread(target=write) for _ in range(2)]
     for thread in threads:

@@ -96,10 +96,10 @@ def test_unnamed_columns_are_not_saved(tmp_path):
         ("blocks", {"emb": ...}, "lacks the column 'emb' of the model"),
         ("blocks", {"headline": ...}, "lacks the column 'headline' of the model"),
         ("text", {"body": ...}, "lacks the column 'body' of the model"),
-        ("blocks", {"emb": [1.0, 2.0]}, "vectors of one width, got 2 numbers after 5 in 'emb' at line 2"),
-        ("blocks", {"emb": None}, "must hold a vector a row, got None in 'emb' at line 2"),
-        ("blocks", {"price": "dear"}, "must hold numbers, got 'dear' in 'price' at line 2"),
-        ("blocks", {"body": 3}, "must hold text, got int in 'body' at line 2"),
+        ("blocks", {"emb": [1.0, 2.0]}, "'emb' of X must hold vectors of one width, got .* 2 at line 2"),
+        ("blocks", {"emb": None}, "'emb' of X must hold a vector a row, got None at line 2"),
+        ("blocks", {"price": "dear"}, "'price' of X must hold numbers, got 'dear' at line 2"),
+        ("blocks", {"body": 3}, "'body' of X must hold a text a row, got 3 at line 2"),
     ],
 )
 def test_a_file_that_does_not_suit_is_one_line(model, change, said, folder, tmp_path, capsys):
@@ -148,12 +148,12 @@ def test_a_model_of_blocks_of_its_own_reads_columns_by_their_names(tmp_path, cap
 
 def served(model, instances, **fields):
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.serve import ServeOptions
+    from starlette.testclient import TestClient
 
-    body = json.dumps({"instances": instances, "k": 3, **fields}).encode()
-    reply = Answerer(model, ServeOptions()).answer_one(Call("rank", body))
-    return reply.status, json.loads(reply.body)
+    from metarank.serve import create_app
+
+    reply = TestClient(create_app(model)).post("/rank", json={"instances": instances, "k": 3, **fields})
+    return reply.status_code, reply.json()
 
 
 def test_the_service_ranks_as_the_model(folder):
@@ -169,13 +169,10 @@ def test_the_service_ranks_as_the_model(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"headline": ...}, "instances[1] must have the block 'headline'"),
-        ({"headline": 3}, "instances[1]['headline'] must be a text"),
-        ({"emb": [1, 2]}, "instances[1]['emb'] must have 5 values, got 2"),
-        ({"emb": [1, 2, 3, 4, "x"]}, "instances[1]['emb'] must be a list of numbers"),
-        ({"emb": [1, 2, 3, 4, 1e300]}, "instances[1]['emb'] must hold finite numbers"),
-        ({"headline": "x" * 20_000_000}, "characters"),
-        ({"more": 1}, "must have no block but"),
+        ({"headline": ...}, "instances[1]['headline'] is required"),
+        ({"headline": 3}, "instances[1]['headline'] must be a valid string"),
+        ({"emb": [1, 2]}, "instances[1]['emb'] must have at least 5 items"),
+        ({"more": 1}, "instances[1]['more'] is not a field"),
     ],
 )
 def test_an_instance_that_does_not_suit_is_refused(change, said, folder):
@@ -191,4 +188,4 @@ def test_instances_of_blocks_are_objects(folder):
     model = load(folder / "blocks")
     status, reply = served(model, ["a bridge"])
     assert status == 422
-    assert "instances[0] must be an object with the blocks of this model: headline" in reply["error"]
+    assert "instances[0] must be a valid dictionary" in reply["error"]

@@ -22,7 +22,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import COMMANDS, main
-from metarank.apps.cli._terminal import in_options
+from metarank.apps.cli._printing import in_options
 
 MISSED = ["unknown_labels", "unknown_pairs", "removed_labels", "removed_pairs"]
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
@@ -135,28 +135,9 @@ def test_inspect_as_json(work, capsys):
     assert said["labels"] == 3
     assert "shortlister: none, all 3 labels are ranked" in said["choices"][0]
     assert isinstance(said["held_out"], list)
-    total = (
-        sum(f.stat().st_size for f in (work / "words").iterdir())
-        - (work / "words" / "manifest.json").stat().st_size
-    )
-    assert said["parts"][-1] == {"part": "total", "bytes": total, "files": said["parts"][-1]["files"]}
+    assert said["size"].endswith(f"in {len(list((work / 'words').iterdir())) - 1} files")
     assert run(["inspect", work / "train.svm", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == data.load(work / "train.svm").summary()
-
-
-def test_model_may_be_an_option_of_every_command(work, tmp_path, capsys):
-    for command in (["predict", "MODEL", "ROWS", "--top", "1"], ["evaluate", "MODEL", "ROWS", "--json"]):
-        own = {"MODEL": work / "numbers", "ROWS": work / "rows.svm"}
-        assert run([own.get(word, word) for word in command]) == 0
-        expected = capsys.readouterr().out
-        without = [own.get(word, word) for word in command if word != "MODEL"]
-        assert run([*without, "--model", own["MODEL"]]) == 0
-        assert capsys.readouterr().out == expected
-        assert run([without[0], f"--model={own['MODEL']}", *without[1:]]) == 0
-        assert capsys.readouterr().out == expected
-    assert run(["explain", "--text", "salt", "--top", "1", "--model", work / "words"]) == 0
-    assert run(["predict", "a", "b", "--model", "c"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("optimize", [[], ["--optimize", "micro-f1"]])
@@ -205,53 +186,13 @@ def test_probabilities_and_ids_are_written(work, tmp_path, capsys, kind, optimiz
         found = [(int(line["row"]), int(line["label"]), float(line["probability"])) for line in lines]
     assert [line[:2] for line in found] == [line[:2] for line in expected]
     assert [line[2] for line in found] == pytest.approx([line[2] for line in expected], rel=1e-5)
-    assert run([*command, "--id-column", "key"]) == 0
-    assert '"a"' in out.read_text() if kind == "jsonl" else kind == "parquet" or ",a," in out.read_text()
-    assert run([*command, "--id-column", ""]) == 0
-    if kind == "jsonl":
-        assert "id" not in json.loads(out.read_text().splitlines()[0])
 
 
-def test_ids_that_are_not_there_are_refused(work, tmp_path, capsys):
-    command = ["predict", work / "words", work / "talk.csv", "--id-column"]
-    assert run([*command, "nothing"]) == 2
-    assert "--id-column must be among" in capsys.readouterr().err
-    for rows in (["-"], ["--text", "salt"]):
-        assert run(["predict", work / "words", *rows, "--id-column", "id"]) == 2
-        assert "--id-column names a column of a file" in capsys.readouterr().err
-
-
-def test_inspect_shows_sizes_by_part_and_what_was_chosen(work, capsys):
+def test_inspect_shows_the_size_and_what_was_chosen(work, capsys):
     assert run(["inspect", work / "words"]) == 0
     page = capsys.readouterr().out
     assert "choices         shortlister: none, all 3 labels are ranked" in page
-    rows = [line.split() for line in page.split("part ", 1)[1].splitlines()[2:]]
-    parts, files = [" ".join(row[:-2]) for row in rows], [int(row[-1]) for row in rows]
-    assert {"encoder", "ranker", "thresholds", "Centroids"} <= set(parts)
-    assert parts[-1] == "total"
-    assert sum(files[:-1]) == files[-1]
-    assert abs(sum(float(row[-2]) for row in rows[:-1]) - float(rows[-1][-2])) < 0.01 * len(rows)
-
-
-def test_a_memory_budget_says_what_the_fit_will_take(work, tmp_path, capsys):
-    train = [
-        "train",
-        work / "train.svm",
-        "--effort",
-        "low",
-        "--ranker",
-        "logistic",
-        "--folds",
-        "2",
-        "--quiet",
-    ]
-    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "64GiB"]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert [line.startswith("memory: about ") for line in said] == [True]
-    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "1 MiB"]) == 2
-    assert "error: --memory-budget must be at least about" in capsys.readouterr().err
-    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "lots"]) == 2
-    assert "error: --memory-budget must be bytes" in capsys.readouterr().err
+    assert re.search(r"\nsize +0\.\d\d MiB in \d+ files\n", page)
 
 
 @pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
@@ -287,22 +228,18 @@ def test_predictions_of_texts(work, capsys):
     assert lines == ["salt and flour", "bread", "wave and wind", "the sea"]
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", "hamming"]) == 0
     capsys.readouterr()
-    best = np.floor(100 * load(work / "words").thresholds_.promises_.best("recall")) / 100
+    best = np.floor(100 * load(work / "words").thresholds_.guarantees_.best("recall")) / 100
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", f"recall>={best}"]) == 0
-    assert run(["predict", work / "words", work / "talk.csv", "--optimize", "fnr<=0.0001"]) == 2
+    assert run(["predict", work / "words", work / "talk.csv", "--optimize", "recall>=0.9999"]) == 2
     assert f"the best that can be had is recall>={best}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("packed", ["", ".gz", ".XZ"])
 @pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "json", "JSONL", "parquet"])
-def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
+def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
-    out = tmp_path / f"top.{kind}{packed}"
+    out = tmp_path / f"top.{kind}"
     command = ["predict", work / "words", work / "talk.csv", "--top", "2", "--jobs", "1", "--out", out]
-    if kind == "parquet" and packed:
-        assert_refused([str(a) for a in command], capsys, match="--out must end in one of .txt, .csv")
-        return
     ranking = makers.fitted("texts").rank(data.load(work / "talk.csv"), k=2)
     expected = [
         (i, rank, label, ranking.label_names[label], score, False)
@@ -310,10 +247,7 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         for rank, (label, score) in enumerate(row, 1)
     ]
     assert run(command) == 0
-    first = out.read_bytes()
-    assert run(command) == 0
-    assert out.read_bytes() == first
-    content = {"": bytes, ".gz": gzip.decompress, ".XZ": lzma.decompress}[packed](first)
+    content = out.read_bytes()
     if kind == "parquet":
         import pyarrow.parquet as pq
 
@@ -325,9 +259,6 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         assert lines[0] == ["row", "rank", "label", "name", "score", "without_evidence"]
         assert lines[1:] == [[*map(str, line[:-2]), f"{line[-2]:.6g}", "0"] for line in expected]
         assert b"\r" not in content
-        assert run([*command, "--crlf"]) == 0
-        packer = {"": bytes, ".gz": gzip.decompress, ".XZ": lzma.decompress}[packed]
-        assert packer(out.read_bytes()) == content.replace(b"\n", b"\r\n")
     elif kind == "txt":
         lines = content.decode().splitlines()
         assert [line.partition(":")[0] for line in lines[::3]] == ["row 0", "row 1"]
@@ -397,16 +328,13 @@ def test_nothing_that_a_terminal_obeys_is_written_to_it(evil, capsys, argv):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl"])
-@pytest.mark.parametrize("crlf", [[], ["--crlf"]], ids=["lf", "crlf"])
-def test_a_terminal_gets_no_control_characters_in_records(evil, kind, crlf):
-    if crlf and kind not in ("csv", "tsv"):
-        return
+def test_a_terminal_gets_no_control_characters_in_records(evil, kind):
     pty, tty = pytest.importorskip("pty"), pytest.importorskip("tty")
     ours, theirs = pty.openpty()
     tty.setraw(theirs)  # bytes as they are written
     with os.fdopen(theirs, "w", newline="") as terminal, contextlib.redirect_stdout(terminal):
         assert terminal.isatty()
-        assert run(["predict", evil, "--text", "salt", "--top", "3", "--format", kind, *crlf]) == 0
+        assert run(["predict", evil, "--text", "salt", "--top", "3", "--format", kind]) == 0
     with (
         os.fdopen(ours, "rb", buffering=0) as screen,
         contextlib.suppress(OSError),
@@ -416,10 +344,9 @@ def test_a_terminal_gets_no_control_characters_in_records(evil, kind, crlf):
             said += part
     said = said.decode()
     assert "\\u001b[31m" in said
-    ends = "\r\n" if crlf else "\n"
-    assert all(ord(c) >= 32 and not 127 <= ord(c) < 160 for c in said.replace(ends, "").replace("\t", ""))
+    assert all(ord(c) >= 32 and not 127 <= ord(c) < 160 for c in said.replace("\n", "").replace("\t", ""))
     if kind in ("csv", "tsv"):
-        assert said.count(ends) == said.count("\n") == 4
+        assert said.count("\n") == 4
 
 
 def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
@@ -436,10 +363,10 @@ def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
     [
         *(
             (["predict", "words", "many.csv", "--out", name], name)
-            for name in ("o.csv", "o.csv.gz", "o.parquet", "/dev/full")
+            for name in ("o.csv", "o.parquet", "/dev/full")
         ),
         (["train", "train.txt", "--effort", "low", "--ranker", "logistic", "--folds", "2", "--quiet"], "M"),
-        (["evaluate", "words", "many.csv", "--json", "--report", "r.html"], "r.html"),
+        (["report", "words", "many.csv", "--quiet", "--out", "r.html"], "r.html"),
         (["data", "make", "synthetic", "--rows", "50", "--labels", "9", "--features", "9"], "synthetic"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
@@ -463,7 +390,7 @@ def test_no_room_names_what_was_to_be_written(work, tmp_path, capsys, monkeypatc
     said = capsys.readouterr().err.splitlines()
     assert code == 2, said
     assert re.fullmatch(rf"metarank: error: (File too large|No space left on device): '{name}.*'", said[-1])
-    assert "metarank-new" not in said[-1]
+    assert ".metarank-" not in said[-1]
     assert not Path(name).is_file()
 
 
@@ -623,11 +550,9 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--seed", "-1"], "--seed: must be an integer from 0"),
         (["demo", "--out", "NEW", "--seed", "3000000000"], "--seed: must be an integer from 0 to 2147483647"),
         (["data", "make", "synthetic", "--seed", "x"], "--seed: must"),
-        (["data", "make", "synthetic", "--labels", "0", "--out", "NEW"], "error: --labels must be positive"),
+        (["data", "make", "synthetic", "--labels", "0", "--out", "NEW"], "error: labels_per_row must lie in"),
         (["data", "make", "pydocs", "--rows", "9", "--out", "NEW"], "error: --rows is of synthetic data"),
-        (["serve", "words", "--threads", "0"], "error: --threads must be a positive integer, got 0"),
-        (["serve", "words", "--timeout", "1e-9"], "error: --timeout must be from 0.001 to 86400 seconds"),
-        (["serve", "words", "--processes", "0"], "error: --processes must be"),
+        (["serve", "words", "--workers", "0"], "error: argument --workers: must be a positive integer"),
         (["evaluate", "numbers", "GOOD", "--metrics", ","], "--metrics must name at least one"),
         (["evaluate", "numbers", "GOOD", "--metrics", ""], "--metrics must name at least one"),
         (["train", "GOOD", "--model", "NEW", "--jobs", "0"], "--jobs"),
@@ -635,11 +560,11 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
         (
             ["train", "GOOD", "--model", "NEW", "--label-columns=tags"],
-            r"--label-columns=tags; did you mean --labels-column\? \(see `metarank train -h`\)",
+            r"--label-columns=tags \(see `metarank train -h`\)",
         ),
         (
             ["train", "GOOD", "--model", "NEW", "--label-column", "labels"],
-            r"--label-column labels; did you mean --labels-column\? \(",
+            r"--label-column labels \(",
         ),
         (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
         (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
@@ -649,12 +574,11 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "NOFILE", "--model", "NEW", "--features", "neighbors,best"], "error: --features must"),
         (["train", "NOFILE", "--model", "NEW", "--shortlister", "best"], "error: --shortlister must"),
         (["train", "NOFILE", "--model", "NEW", "--shortlister", "parabel,best"], "error: --shortlister must"),
-        (["train", "GOOD", "--model", "NEW", "--quiet", "--verbose"], "not allowed with"),
         (["train", "NOFILE", "--model", "NEW", "--threshold", "best"], "error: --threshold must"),
         (["train", "TEXTS", "--model", "NEW", "--text-column", "body"], "body"),
         (["train", "TEXTS", "--model", "NEW", "--labels-column", "tags"], "tags"),
         (["predict", "NOFILE", "GOOD"], "not a metarank model: there is no folder"),
-        (["predict", "GOOD", "GOOD"], "not a metarank model: it is no folder"),
+        (["predict", "GOOD", "GOOD"], "not a metarank model: it has no manifest.json"),
         (["predict", "HERE", "GOOD"], "not a metarank model"),
         (["predict", "numbers"], "INPUT or --text"),
         (["predict", "numbers", "GOOD", "--text", "x"], "INPUT or --text"),
@@ -672,13 +596,12 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["predict", "numbers", "GOOD", "--format", "xml"], "--format"),
         *(
             (["predict", "nothing", "GOOD", "--out", name], f"--out must end in one of .txt, .csv, .*{name}")
-            for name in ("o.xlsx", "o.csv.bz2", "o.csv.zst", "o.parquet.gz", "o.gz", "o.feather")
+            for name in ("o.xlsx", "o.csv.gz", "o.feather")
         ),
         (["predict", "nothing", "GOOD", "--out", "o.csv", "--format", "jsonl"], "--format jsonl contradicts"),
         (["predict", "nothing", "GOOD", "--format", "parquet"], "--format parquet goes to a file"),
-        (["predict", "nothing", "GOOD", "--crlf"], "--crlf goes with csv and tsv, got txt"),
         (["predict", "numbers", "GOOD", "--out", "HERE"], "--out"),
-        (["evaluate", "nothing", "GOOD", "--report", "r.pdf"], "--report must end in .html or .htm"),
+        (["report", "nothing", "GOOD", "--out", "r.pdf"], "--out must end in .html or .htm"),
         (["predict", "numbers", "GOOD", "--out", "GOOD/x"], "Not a directory"),
         (["predict", "numbers", "GOOD", "--out", "/proc/nothing/x"], "/proc"),
         (["predict", "numbers", "TEXTS", "--out", "NEW"], "numeric"),
@@ -757,9 +680,7 @@ def test_a_column_of_labels_that_is_called_otherwise_is_told(work, tmp_path, cap
     assert_refused(argv, capsys, match="holds no labels: --labels-column names.*labels, label, tags", lines=2)
 
 
-@pytest.mark.parametrize(
-    "command", [["predict"], ["evaluate"], ["evaluate", "--report"], ["report", "--out"]]
-)
+@pytest.mark.parametrize("command", [["predict"], ["evaluate"], ["report", "--out"]])
 def test_rows_of_which_nothing_is_known_are_told_once(work, tmp_path, capsys, command):
     put(tmp_path, b"text,labels\nzzyzx,bread\nsalt,bread\nqwrt,bread\n", "t.csv")
     page = [tmp_path / "page.html"] if len(command) > 1 else []
@@ -805,7 +726,7 @@ def test_an_internal_fault_is_told_apart(work, capsys, monkeypatch):
     def broken(*args, **kwargs):
         raise ZeroDivisionError("a bug\nof ours")
 
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker._scored", broken)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker._score_rows", broken)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 1
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
@@ -816,7 +737,7 @@ def test_interrupts_are_told(work, capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker._scored", interrupted)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker._score_rows", interrupted)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
@@ -867,8 +788,8 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
     assert run(text=texts, labels=lists) == (0, "")
     code, err = run(note=texts, tags=lists)
     assert code == 2
-    assert "among ['note', 'tags']: name those of the text with --text-column" in err
-    code, err = run(text=texts, tags=lists)
+    assert "among ['note', 'tags']: name those of the text with --text-column, of numbers with" in err
+    code, err = run(text=texts, subjects=lists)
     assert code == 2
     assert "x.parquet holds no labels: --labels-column names those of a table" in err
 
@@ -883,7 +804,7 @@ def test_warnings_are_lines_that_name_options(work, capsys, monkeypatch):
         warnings.warn("n_folds was\ngiven: 'n_folds'", stacklevel=2)
         return {}
 
-    monkeypatch.setattr("metarank.model.measure.Evaluation.values", warns)
+    monkeypatch.setattr("metarank.model.answering.measure.Evaluation.values", warns)
     assert run(["evaluate", work / "numbers", work / "rows.svm", "--metrics", "P@1"]) == 0
     assert "metarank: warning: n_folds was given: 'n_folds'\n" in capsys.readouterr().err
     options = {"n_folds": "--folds", "X": "TRAIN", "k": "--top"}

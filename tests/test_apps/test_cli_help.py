@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from metarank.apps.cli import COMMANDS, build_parser, main
-from metarank.apps.cli._common import wrapped
-from metarank.apps.cli.completion import SHELLS
+from metarank.apps.cli import COMMANDS, build_parser
 
 
 def parsers(parser: argparse.ArgumentParser, name: str = "metarank"):
@@ -27,7 +25,7 @@ def parsers(parser: argparse.ArgumentParser, name: str = "metarank"):
 PARSERS = dict(parsers(build_parser()))
 
 
-@pytest.mark.parametrize("asked", ["--version", "-h", "data -h", "completion -h"])
+@pytest.mark.parametrize("asked", ["--version", "-h", "data -h"])
 def test_what_needs_no_model_starts_without_what_models_need(asked):
     code = f"""
 import sys
@@ -77,33 +75,10 @@ def test_help_fits_the_terminal(name, width, monkeypatch):
     assert long == []
 
 
-def test_long_lines_are_wrapped_below_their_start():
-    text = "choices         " + "words that go on " * 12
-    found = wrapped(text, 60).splitlines()
-    assert all(len(line) <= 60 for line in found)
-    assert found[0].startswith("choices         words")
-    assert {line[:16] for line in found[1:]} == {" " * 16}
-    assert " ".join(" ".join(found).split()) == " ".join(text.split())
-    table = "part            MiB  files of this part and of no other part that there is"
-    assert wrapped(table, 40) == table
-    assert wrapped("short\n\n  lines", 40) == "short\n\n  lines"
-
-
-def test_a_terminal_gets_wrapped_lines_and_a_pipe_whole_ones(monkeypatch, capsys):
-    from metarank.apps.cli import _common
-
-    monkeypatch.setenv("COLUMNS", "30")
-    _common.print_page("word " * 20)
-    assert len(capsys.readouterr().out.splitlines()) == 1
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    _common.print_page("word " * 20)
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 30
-
-
 CASES = {
-    "": [*COMMANDS, "--help", "--version"],
+    "": list(COMMANDS),
     "ev": ["evaluate"],
-    "train --effort ": ["low", "medium", "high"],
+    "train --effort ": ["low", "medium"],
     "predict --format js": ["json", "jsonl"],
     "predict --prob": ["--probabilities"],
     "data ": ["list", "get", "make"],
@@ -113,36 +88,27 @@ CASES = {
     "train --features c": ["centroids"],
     "train --shortlister n": ["none", "neighbors", "names"],
     "predict --optimize m": ["micro-f1", "macro-f1"],
-    "completion ": list(SHELLS),
 }
 
 
-@pytest.mark.parametrize("typed", CASES)
-def test_bash_completes(typed, capsys, tmp_path):
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("no bash")
-    assert main(["completion", "bash"]) == 0
-    (tmp_path / "completion.sh").write_text(capsys.readouterr().out)
-    *words, last = ["metarank", *typed.split(" ")]
-    script = (
-        f"source {tmp_path / 'completion.sh'}; COMP_WORDS=({' '.join(words)} '{last}'); "
-        f"COMP_CWORD={len(words)}; _metarank; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    )
-    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert done.stdout.split() == CASES[typed]
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_option_is_in_the_script(shell, capsys):
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for parser in PARSERS.values():
-        for action in parser._actions:
-            for option in action.option_strings:
-                if parser is not PARSERS["metarank"] and option.startswith("--"):
-                    assert option.removeprefix("--" if shell == "fish" else "") in script
-    program = shutil.which(shell)
-    if program is not None:
-        subprocess.run([program, "-n"], input=script, text=True, check=True)
+def test_a_shell_is_told_what_may_come_next(tmp_path):
+    pytest.importorskip("argcomplete")
+    # A completion ends its process: here one forked from a process that has built the options once.
+    code = """
+import os, sys
+from metarank.apps import cli
+parser = cli.build_parser()
+cli.build_parser = lambda: parser
+for number, typed in enumerate(sys.argv[2:]):
+    if not (child := os.fork()):
+        line = f"metarank {typed}"
+        os.environ |= {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+        os.environ["_ARGCOMPLETE_STDOUT_FILENAME"] = f"{sys.argv[1]}/{number}"
+        cli.main()
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+    command = [sys.executable, "-c", code, str(tmp_path), *CASES]
+    subprocess.run(command, env={**os.environ, **asked}, check=True)
+    for number, answers in enumerate(CASES.values()):
+        assert sorted((tmp_path / str(number)).read_text().split()) == sorted(answers)

@@ -9,7 +9,7 @@ import makers
 import pytest
 
 from metarank.apps.cli import main
-from metarank.apps.cli.label_lists import read_label_lists
+from metarank.apps.cli._reading import read_label_lists
 from metarank.types.label_table import LabelTable
 
 TEXTS = ["salt and flour", "wave and wind"]

@@ -74,10 +74,6 @@ def test_as_in_python(file, tmp_path, capsys):
         (["--groups-column", "writer"], "--groups-column must be among"),
         (["--negatives-column", "no"], "--negatives-column must be among"),
         (
-            ["--negatives-column", "labels"],
-            "--negatives-column must be another column than that of the labels",
-        ),
-        (
             ["--negatives-column", "author"],
             "--negatives-column must hold labels that some row has, got none in column 'author': the",
         ),

@@ -31,7 +31,7 @@ def test_labels_and_rows_are_those_of_the_methods(folder, rows, tmp_path, capsys
     names = makers.fitted("texts").label_names_
     options = ["--add", "salt", "--rename", names[0], "brine", "--remove", "2"]
     before = read_manifest(folder)["digest"]
-    data = ["--rows", rows, "--text-column", "text", "--labels-column", "labels", "--jobs", "1"]
+    data = ["--rows", rows, "--text-column", "text", "--labels-column", "labels"]
     assert main([str(v) for v in ["update", folder, *options, *data, "--out", tmp_path / "out"]]) == 0
     said = "2 rows added, 1 label added, 1 label removed, 1 label renamed"
     assert capsys.readouterr().out == f"{tmp_path / 'out'}: {said}\n"
@@ -42,7 +42,7 @@ def test_labels_and_rows_are_those_of_the_methods(folder, rows, tmp_path, capsys
     model.partial_fit(["salt and flour", "the wave and the code"], [["bread"], ["salt"]])
     found = load(tmp_path / "out")
     assert found.label_names_ == model.label_names_
-    assert found.n_jobs == model.n_jobs, "which the command's --jobs does not change"
+    assert found.n_jobs == model.n_jobs
     texts = ["salt on the wave", "bread and code"]
     assert list(found.rank(texts, k=4)) == list(model.rank(texts, k=4))
 

@@ -12,8 +12,10 @@ import pytest
 import metarank
 from metarank import data
 from metarank.apps.cli import main
-from metarank.apps.cli.demo import baselines, itself
+from metarank.apps.cli.demo import itself
+from metarank.apps.report.evidence import alone
 from metarank.data.pydocs import own_labels
+from metarank.types.checks import check_candidates
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def demo(tmp_path_factory):
 def test_what_is_printed(demo):
     out, printed = demo
     assert re.search(r"60 to learn from, \d+ to test", printed)
-    for part in ("nDCG@5", "micro-F1", "label text alone", "nearest neighbours (k = ", "most frequent"):
+    for part in ("nDCG@5", "label text alone", "nearest neighbours", "most frequent"):
         assert part in printed
     values = {name: float(v) for name, v in re.findall(r"^(metarank|most frequent) +([\d.]+)", printed, re.M)}
     assert values["metarank"] > values["most frequent"]
@@ -62,11 +64,12 @@ def test_what_it_suggests_works(demo, capsys):
 def test_own_labels_are_left_out_of_every_list(demo):
     out, _ = demo
     model = metarank.load(out / "model")
-    train, test = data.load_pydocs("train").take(slice(0, 100)), data.load_pydocs("test").take(slice(0, 40))
+    test = data.load_pydocs("test").take(slice(0, 40))
     own = own_labels(test)
-    for ranking in baselines(model, train, test).values():
+    exclude = check_candidates(itself(test), test.n_rows, test.n_labels)
+    for ranking in alone(model, test, 10, exclude).values():
         assert ranking.labels.shape == (40, 10)
-        assert not np.any(ranking.labels == own[:, None])
+        assert not np.any((ranking.labels == own[:, None]) & (ranking.labels >= 0))
     assert not np.any(model.rank(test, exclude=itself(test)).labels == own[:, None])
 
 

@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 
 from matplotlib.figure import Figure  # noqa: E402
 
-from metarank import MetaRanker, MultiObjectiveRanker, data, metrics, pareto_front, plot  # noqa: E402
+from metarank import MetaRanker, MultiObjectiveRanker, data, pareto_front, plot  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -72,22 +72,9 @@ def test_front(ax, n_objectives):
     X = rng.normal(size=(120, 3))
     Y = (X + rng.normal(size=X.shape) > 0).astype(float)[:, :n_objectives]
     ranker = MultiObjectiveRanker(n_rounds=3, n_jobs=1)
-    found = pareto_front(X, Y, ranker=ranker, aggregations=["label"], n_weights=3)
-    assert plot.front(found, ax) is ax
+    trade_offs = pareto_front(X, Y, ranker=ranker, aggregations=["label"], n_weights=3)
+    assert plot.front(trade_offs, ax) is ax
     assert "one objective alone" in drawn(ax)
-
-
-def test_learning_curve(parts, ax):
-    model, train, test = parts
-    before = getattr(model, "fitted_", None)
-    plot.learning_curve(model, train, test, ["P@1", "micro-F1"], shares=[0.4, 1.0], ax=ax)
-    assert getattr(model, "fitted_", None) is before
-    [line] = [line for line in ax.get_lines() if line.get_label() == "P@1"]
-    assert list(line.get_xdata()) == [40, 100]
-    whole = metrics.evaluate(test.Y, model.fit(train).rank(test, k=1), ["P@1"])["P@1"]
-    assert line.get_ydata()[-1] == pytest.approx(whole)
-    with pytest.raises(ValueError, match=r"shares must lie in \(0, 1\], got \[2\]"):
-        plot.learning_curve(model, train, test, shares=[2], ax=ax)
 
 
 def test_without_axes_a_new_figure_is_made(numbers):

@@ -17,18 +17,13 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, Ranking, data, metrics
-from metarank._util import svg
-from metarank.apps.report import Report, evaluation_report, measure_report, to_html, write_report
-from metarank.apps.report.baselines import alone
-from metarank.apps.report.examples import Example, Suggestion, typical_rows
-from metarank.apps.report.measures import (
-    importance,
-    precision_and_recall,
-    reliability_bins,
-)
-from metarank.apps.report.words import Reason, block_of, reasons
-from metarank.metrics import Interval, frequency_bins
-from metarank.model.explain import Explanation
+from metarank.apps.report import Report, charts, evaluation_report, measure_report, to_html, write_report
+from metarank.apps.report.content import Reliability
+from metarank.apps.report.evidence import importance
+from metarank.apps.report.examples import Example, typical_rows
+from metarank.apps.report.words import reasons, source_of
+from metarank.metrics import Interval
+from metarank.model.answering.explain import Explanation
 
 VOID = {"meta"}
 
@@ -93,20 +88,6 @@ def test_evaluation_report_holds_the_numbers(fitted, tmp_path):
     assert to_html(replace(report, settings=report.settings[1:])) == to_html(measure_report(model, test))
 
 
-def test_evaluate_writes_it(fitted, tmp_path, capsys):
-    from metarank.apps.cli import main
-
-    model, test = fitted
-    model.save(tmp_path / "model")
-    data.write_xc(tmp_path / "test.txt", test)
-    arguments = ["evaluate", str(tmp_path / "model"), str(tmp_path / "test.txt"), "--json", "--report"]
-    assert main([*arguments, str(tmp_path / "r.html")]) == 0
-    assert '"P@1"' in capsys.readouterr().out
-    assert "most frequent" in parsed((tmp_path / "r.html").read_text())
-    assert main([*arguments, str(tmp_path / "none" / "r.html")]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     """The same figures as `metarank evaluate --json`, slices among them, and what they were made of."""
     from metarank.apps.cli import main
@@ -122,7 +103,7 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     columns = {"number_columns": names, "label_separator": " "}
     train = data.load(tmp_path / "test.csv", **columns)
     model = MetaRanker(effort="low", ranker="logistic", n_jobs=1, random_state=3).fit(train)
-    model.propensity_weight_ = 0.5
+    model.fitted_.propensity_weight = 0.5
     model.save(tmp_path / "table")
     arguments = [str(tmp_path / "table"), str(tmp_path / "test.csv"), "--slices", "source,date"]
     page = tmp_path / "page.html"
@@ -159,14 +140,14 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     assert "effort='low'" in facts["settings"]
     assert [fact in text for fact in [*digests, facts["settings"]]] == [True] * 3
     assert f"{datetime.now(UTC):%Y-}" in facts["date"]
-    # The lean is named at the lists, and where there is none.
-    for lean in (
+    # The boost of rare labels is named at the lists, and where there is none.
+    for remark in (
         "propensity weight of 0.5",
         "Lists with propensity weight 0.5.",
-        "Probabilities do not lean",
+        "Probabilities hold no boost",
     ):
-        assert lean in text
-    bare = replace(report, lean=0.0)
+        assert remark in text
+    bare = replace(report, propensity_weight=0.0)
     assert "Lists with" not in parsed(to_html(bare))
     assert "(propensity weight 0)" in parsed(to_html(bare))
 
@@ -194,45 +175,14 @@ def test_report_refuses_before_any_work(fitted, tmp_path, monkeypatch, capsys, a
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_headings_are_cut_between_words(fitted):
-    model, test = fitted
-    long = "Seventeen " * 12
-    report = measure_report(
-        model, data.Dataset(test.X, test.Y, titles=[long, *["short"] * (test.n_rows - 1)]), rows=[0, 1]
-    )
-    assert [e.title for e in report.examples] == ["Seventeen " * 9 + "…", "short"]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_two_series_have_one_colour(scheme):
-    """Apart by what an eye tells (Lab), and to be seen on the page; that of the grey ones too."""
+def test_no_two_series_have_one_colour():
+    """In the light and in the dark; the light ones are those of the plots."""
     css = files("metarank.apps.report").joinpath("style.css").read_text()
-    light, dark = css.split("prefers-color-scheme:dark")
-    found = dict(
-        re.findall(
-            r"--(s\d+|rest|card):(#\w{6})", dark.split("@media print")[0] if scheme == "dark" else light
-        )
-    )
-    series = [found[f"s{i}"] for i in range(svg.SERIES)]
-    if scheme == "light":
-        assert series == [svg.COLOURS[f"s{i}"] for i in range(svg.SERIES)]
-
-    def luminance_and_lab(colour):
-        rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-        xyz = (
-            np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
-        )
-        f = np.cbrt(xyz / [0.9505, 1, 1.089])
-        return xyz[1], np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-    card = luminance_and_lab(found["card"])[0]
-    for i, colour in enumerate([*series, found["rest"]]):
-        light, lab = luminance_and_lab(colour)
-        contrast = (max(light, card) + 0.05) / (min(light, card) + 0.05)
-        assert contrast >= (3 if colour in series else 1.5), (colour, contrast)
-        for other in series[:i]:
-            assert np.linalg.norm(lab - luminance_and_lab(other)[1]) >= 20, (colour, other)
+    for part in css.split("prefers-color-scheme:dark"):
+        colours = dict(re.findall(r"--(s\d+|rest|card):(#\w{6})", part.split("@media print")[0]))
+        assert len(set(colours.values())) == len(charts.COLOURS) + 2
+        if part in css.split("prefers-color-scheme:dark")[0]:
+            assert [colours[f"s{i}"] for i in range(len(charts.COLOURS))] == list(charts.COLOURS)
 
 
 def test_baselines_of_the_user(fitted):
@@ -245,10 +195,9 @@ def test_baselines_of_the_user(fitted):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "removed", "recall", "first"),
-    [(5, 0, "R@3", 3), (8, 0, "R@5", 5), (8, 3, "R@3", 3), (11, 0, "R@10", 10), (11, 1, "R@5", 5)],
+    ("n_labels", "removed", "recall"), [(5, 0, "R@3"), (8, 3, "R@3"), (11, 0, "R@10"), (11, 1, "R@5")]
 )
-def test_no_headline_speaks_of_lists_of_all_labels(n_labels, removed, recall, first):
+def test_no_headline_speaks_of_lists_of_all_labels(n_labels, removed, recall):
     both = data.make_multilabel(120, n_features=8, n_labels=n_labels, seed=1)
     model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(both.take(slice(0, 80)))
     if removed:
@@ -257,14 +206,12 @@ def test_no_headline_speaks_of_lists_of_all_labels(n_labels, removed, recall, fi
     assert [name for name in report.metrics["metarank"] if name.startswith("R@")] == [recall]
     assert dict(report.facts)["labels"] == str(n_labels - removed)
     assert max(report.ks) == min(10, n_labels - removed - 1)
-    page = to_html(report)
-    assert f"of the relevant labels are among the first {first}<" in page
-    assert re.search(rf"By label frequency: {recall} (from|[0-9.]+ in each)", page)
+    assert f"of the relevant labels are among the first {max(report.ks)}<" in to_html(report)
 
 
 def test_names_are_escaped():
     evil = "<script>alert(1)</script>"
-    reason = Reason(evil, 0.5)
+    explanation = Explanation(0, evil, 1, 1, 2.0, 0.5, [], [(evil, 1.0, 0.5)])
     report = Report(
         title=evil,
         lead=evil,
@@ -275,7 +222,7 @@ def test_names_are_escaped():
         ks=[1, 2],
         precision={evil: [0.5, 0.4], evil + "2": [0.1, 0.2]},
         recall={evil: [0.1, 0.2]},
-        examples=[Example(evil, evil, [Suggestion(evil, 1, 2.0, 0.5, [reason], evil)], [(evil, 0)])],
+        examples=[Example(evil, evil, [(evil, explanation)], [(evil, 0)], [], evil)],
     )
     html = to_html(report)
     assert evil not in html
@@ -290,32 +237,6 @@ def test_empty_parts_are_left_out(tmp_path):
     parsed(to_html(Report(title="Unknown", metrics={"m": {"nDCG@5": Interval(nan, nan, nan)}})))
     with pytest.raises(FileNotFoundError):
         write_report(tmp_path / "none" / "r.html", Report(title="Nothing"))
-
-
-def test_writing_leaves_no_other_file(tmp_path):
-    write_report(tmp_path / "r.html", Report(title="one"))
-    write_report(tmp_path / "r.html", Report(title="two"))
-    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
-    assert "two" in (tmp_path / "r.html").read_text()
-
-
-def test_one_label():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    Y = (X[:, :1] > 0).astype(np.float32)
-    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(X, Y)
-    report = measure_report(model, data.Dataset(X, Y))
-    assert report.ks == (1,)
-    parsed(to_html(report))
-
-
-def test_rows_without_labels(fitted):
-    model, test = fitted
-    empty = data.Dataset(test.X, sp.csr_matrix(test.Y.shape, dtype=np.float32))
-    report = measure_report(model, empty)
-    assert report.bins == []
-    assert list(report.examples) == []
-    parsed(to_html(report))
 
 
 def test_what_does_not_fit_is_refused(fitted, tmp_path):
@@ -339,57 +260,28 @@ def test_excluded_labels_are_not_counted(fitted):
     assert report.reliability.observed[report.reliability.counts > 0] == pytest.approx(1.0)
 
 
-def test_alone_are_the_scorers(fitted):
-    model, test = fitted
-    lists = alone(model, test, 3)
-    assert set(lists) == {"most frequent", "nearest neighbours"}
-    counts = np.diff(model.scorers_[0].labels_.indptr)
-    assert lists["most frequent"].labels[7].tolist() == np.argsort(-counts, kind="stable")[:3].tolist()
-
-
 # --- the numbers ---
 
 
-def test_precision_and_recall_by_hand():
-    Y = sp.csr_matrix(np.array([[1, 1, 0], [0, 0, 1]], np.float32))
-    ranking = Ranking.from_scores(np.array([[3.0, 1, 2], [3, 2, 1]]), 3)
-    precision, recall = precision_and_recall(Y, ranking, [1, 2, 3])
-    assert precision == pytest.approx([0.5, 0.25, 0.5])
-    assert recall == pytest.approx([0.25, 0.25, 1.0])
-
-
-def test_frequency_bins_and_recall():
-    counts = np.array([0, 1, 5, 5, 20])
-    Y = sp.csr_matrix(np.array([[1, 1, 0, 1, 1], [0, 1, 0, 0, 1], [0, 0, 0, 0, 1]], np.float32))
-    bins = frequency_bins(Y, counts, 4)
-    assert [b.name for b in bins] == ["none", "1", "2-20"]
-    assert sum(b.n_pairs for b in bins) == Y.nnz
-    assert [b.n_labels for b in bins] == [1, 1, 3]
-    ranking = Ranking(np.array([[4, 1], [4, -1], [0, 1]]), np.zeros((3, 2)), 5)
-    found = metrics.evaluate(Y, ranking, ["R@2"], slices="label frequency", label_counts=counts)
-    # The labels with 20 rows are relevant in all three rows, and found in two.
-    assert {name: values["R@2"] for name, values in found.items()} == pytest.approx(
-        {"none": 0, "1": 1 / 2, "2-5": 0, "6-20": 2 / 3}
-    )
-    assert frequency_bins(sp.csr_matrix((2, 5)), counts) == []
-
-
 def test_reliability_by_hand():
-    r = reliability_bins(np.array([0, 1, 1, 0]), np.array([0.05, 0.55, 0.56, 0.58]), 10)
+    r = Reliability.of(np.array([0, 1, 1, 0]), np.array([0.05, 0.55, 0.56, 0.58]), 10)
     assert r.counts.tolist() == [1, 0, 0, 0, 0, 3, 0, 0, 0, 0]
     assert r.observed[5] == pytest.approx(2 / 3)
     assert r.error == pytest.approx(abs(2 / 3 - (0.55 + 0.56 + 0.58) / 3))
-    assert reliability_bins(np.array([1]), np.array([1.0])).counts[-1] == 1
+    assert Reliability.of(np.array([1]), np.array([1.0])).counts[-1] == 1
 
 
 def test_importance_is_the_mean_absolute_contribution(fitted):
     model, test = fitted
     found = importance(model, test, model.rank(test, k=5), max_rows=1000)
     table = model.answering().table_of(model.encoder_.encode(test), makers.candidates(model, test))
-    expected = np.abs(model.ranker_.contributions(table)[:, :-1]).mean(axis=0)
-    assert dict(found.columns) == pytest.approx(dict(zip(table.names, expected)))
+    contributions = model.ranker_.contributions(table)[:, :-1]
+    expected: dict[str, np.ndarray] = {}
+    for name, column in zip(table.names, contributions.T):
+        expected[source_of(name)] = expected.get(source_of(name), 0) + column
+    assert dict(found.sources) == pytest.approx({name: np.abs(v).mean() for name, v in expected.items()})
     assert found.n_pairs == len(table.values)
-    assert [v for _, v in found.blocks] == sorted((v for _, v in found.blocks), reverse=True)
+    assert [v for _, v in found.sources] == sorted((v for _, v in found.sources), reverse=True)
 
 
 def test_typical_rows_are_neither_best_nor_worst():
@@ -398,7 +290,6 @@ def test_typical_rows_are_neither_best_nor_worst():
     ranking = Ranking.from_scores(scores, 4)
     assert typical_rows(Y, ranking, 1).tolist() == [2]
     assert typical_rows(Y, ranking, 4).tolist() == [0, 1, 2, 3]
-    assert typical_rows(Y, ranking, 2, eligible=np.array([1, 0, 0, 1], bool)).tolist() == [0, 3]
     assert typical_rows(sp.csr_matrix((4, 4)), ranking, 2).tolist() == []
 
 
@@ -428,49 +319,39 @@ def test_contributions_are_asked_for_shown_pairs_alone(fitted, monkeypatch):
     assert asked[1] == int((ranking.labels >= 0).sum())
 
 
+# --- drawing ---
+
+
+@pytest.mark.parametrize("top", [1, 0.03, 7, 3000, 1e-9])
+def test_ticks_are_round_and_inside(top):
+    values = charts.ticks(top)
+    assert 2 <= len(values) <= 7
+    assert values == sorted(values)
+    assert values[0] == 0
+    assert values[-1] <= top * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(
-    ("column", "title", "text"),
+    ("column", "source", "text"),
     [
-        ("z(spelling_share)", "spelling of label names", "words spelled like those of its name"),
+        ("z(spelling_share)", "spelling of label names", "spelling of label names"),
         ("spelling_share", "spelling of label names", "50 % of the words spelled like its name's"),
-        (
-            "clicks: vote10",
-            "votes of similar rows (clicks)",
-            "5 of the 10 most similar rows carry it",
-        ),
-        ("pfastrexml", "label trees", "way through the label trees"),
+        ("clicks: vote10", "votes of similar rows (clicks)", "5 of the 10 most similar rows carry it"),
+        ("name_odds", "record of label names", "the words of its name speak for it"),
+        ("name_share", "label description", "50 % of the words of its description"),
+        ("pfastrexml", "label trees", "label trees"),
+        ("clicks: z", "clicks: z", "clicks: z = 0.5"),
     ],
 )
-def test_every_source_has_words(column, title, text):
-    assert block_of(column).title == title
+def test_every_source_has_words(column, source, text):
+    assert source_of(column) == source
     explanation = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], [(column, 0.5, 1.0)])
     assert reasons(explanation)[0].text.startswith(text)
 
 
-# --- drawing ---
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.03), (-2, 7), (3, 3000), (0, 1e-9), (5, 5)])
-def test_ticks_are_round_and_inside(low, high):
-    values = svg.ticks(low, high)
-    assert 1 <= len(values) <= 12
-    assert all(low - 1e-9 <= v <= high + 1e-9 for v in values)
-    assert values == sorted(values)
-
-
 def test_charts_skip_nan():
-    nan = float("nan")
-    chart = svg.line_chart("t", "k", "y", [1, 2, 3], {"a": [0.5, nan, 0.2]}) + svg.grouped_bars(
-        "t", "x", "y", ["g"], {"a": [nan]}
-    )
-    assert "nan" not in chart
-    parsed(chart)
-
-
-@pytest.mark.parametrize(("odds", "said"), [(1.5, "speak for it"), (-0.5, "speak against it")])
-def test_the_record_of_a_name_is_told_in_words(odds, said):
-    block = block_of("z(name_odds)")
-    assert block.title == block_of("name_precision").title == "record of label names"
-    assert block_of("name_share").title == "label description"
-    assert block.said_of({"name_odds": odds}).endswith(said)
-    assert block.said_of({}) == "how far rows bear its name out"
+    chart = charts.line_chart("k", "y", {1: "1", 3: "3"}, [1, 2, 3], {"a": [0.5, float("nan"), 0.2], "b": []})
+    assert [[note for *_, note in marks] for marks in chart["lines"]] == [
+        ["a, 1: 50.0 %", "a, 3: 20.0 %"],
+        [],
+    ]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.shortlist import FastXML
+from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
 
 
@@ -30,24 +31,6 @@ def list_ndcg(n_jobs: int) -> np.ndarray:
     return _core.list_ndcg(uniform(2000), gains, ideal, np.arange(2000), indptr, 5, n_jobs)
 
 
-def truth_and_scores() -> tuple[np.ndarray, ...]:
-    Y = sp.random(1500, 9, 0.3, "csr", random_state=0)
-    return Y.indptr.astype(np.int64), Y.indices.astype(np.int32), Y.data, uniform(1500, 9, dtype=np.float32)
-
-
-def largest_errors(n_jobs: int) -> np.ndarray:
-    return np.array(_core.largest_errors_dense(*truth_and_scores(), 3, n_jobs))
-
-
-def predicted_errors(n_jobs: int) -> np.ndarray:
-    return np.array(_core.predicted_errors_dense(*truth_and_scores(), 3, n_jobs))
-
-
-def tanh_layer(n_jobs: int) -> np.ndarray:
-    X, weights, bias = (uniform(*shape, dtype=np.float32) for shape in [(300, 10), (10, 4), (4,)])
-    return _core.tanh_layer(X, weights, bias, n_jobs)
-
-
 def xc_text(n_jobs: int) -> np.ndarray:
     """Blocks of text are of a MiB."""
     text = np.frombuffer(b"".join(b"%d 0:%d.5 3:0.25\n" % (i % 5, i) for i in range(150_000)), np.uint8)
@@ -62,20 +45,13 @@ def forest() -> tuple[FastXML, sp.csr_matrix]:
     return FastXML(n_trees=3, max_leaf=50).fit(X, Y), X
 
 
-def leaves_of_trees(n_jobs: int) -> np.ndarray:
-    model, X = forest()
-    return model.leaves(X, n_jobs=n_jobs)
-
-
 def pairs_in_trees(n_jobs: int) -> np.ndarray:
     model, X = forest()
-    return model.tree_scores(X, Candidates.all_labels(X.shape[0], 6), n_jobs=n_jobs)
+    pairs = Candidates.all_labels(X.shape[0], 6)
+    return model._trees.pairs(csr_parts(unit_rows(X)), pairs.indptr, pairs.labels, n_jobs)
 
 
-KERNELS = [
-    label_linear_scores, list_ndcg, largest_errors, predicted_errors, tanh_layer, xc_text, leaves_of_trees,
-    pairs_in_trees,
-]  # fmt: skip
+KERNELS = [label_linear_scores, list_ndcg, xc_text, pairs_in_trees]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

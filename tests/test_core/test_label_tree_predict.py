@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import weight_blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,21 +33,11 @@ class Model:
 
     def core(self) -> _core.LabelTrees:
         blocks = _core.WeightBlocks(n_features=self.n_features, **self.weights)
-        return _core.LabelTrees(
-            self.roots,
-            self.child_start,
-            self.child,
-            self.n_labels,
-            blocks,
-            self.link,
-            self.path_weight,
-            self.label_cost,
-        )
+        tree = self.roots, self.child_start, self.child, self.n_labels
+        return _core.LabelTrees(*tree, blocks, self.link, self.path_weight, self.label_cost)
 
     def edge_log_probabilities(self, X: np.ndarray) -> np.ndarray:
-        blocks = _core.WeightBlocks(n_features=self.n_features, **self.weights)
-        indptr, indices, values = blocks.decode()
-        W = sp.csr_array((values, indices, indptr), shape=(len(self.child), self.n_features))
+        W = weight_blocks.decode(self.weights, self.n_features)
         z = X.astype(np.float64) @ W.toarray().astype(np.float64).T + self.weights["bias"]
         return -np.logaddexp(0, -z) if self.link == 0 else -(np.maximum(0, 1 - z) ** self.link)
 
@@ -111,21 +102,10 @@ def random_model(
     W.data = (2 * rng.normal(size=W.nnz)).astype(np.float32)
     W.sort_indices()
     bias = rng.normal(size=len(child)).astype(np.float32)
-    weights = _core.encode_weights(
-        W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data, bias, child_start
-    )
+    weights = weight_blocks.encode(W, bias, child_start)
     label_cost = rng.exponential(size=n_labels if costs else 0).astype(np.float32)
-    return Model(
-        np.array(roots, np.int32),
-        child_start,
-        child,
-        n_labels,
-        weights,
-        link,
-        n_features,
-        path_weight,
-        label_cost,
-    )
+    tree = np.array(roots, np.int32), child_start, child, n_labels
+    return Model(*tree, weights, link, n_features, path_weight, label_cost)
 
 
 def random_rows(seed: int, n: int, d: int, density: float = 0.3) -> np.ndarray:
@@ -142,7 +122,7 @@ def csr(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def beam(
     model: Model, X: np.ndarray, width: int, k: int, tree_k: int | None = None, n_threads: int = 1
 ) -> tuple:
-    return model.core().beam(*csr(X), width, k, tree_k or max(k, model.n_labels), True, n_threads)
+    return model.core().beam(csr(X), width, k, tree_k or max(k, model.n_labels), True, n_threads)
 
 
 def same_bytes(a: tuple, b: tuple) -> None:
@@ -217,21 +197,14 @@ def test_pairs_are_exact(options: dict, n: int) -> None:
     wanted = rng.random((n, model.n_labels)) < rng.random((n, 1))
     indptr = np.concatenate([[0], np.cumsum(wanted.sum(1))]).astype(np.int64)
     rows, ids = np.nonzero(wanted)
-    scores, per_tree = model.core().score_pairs(*csr(X), indptr, ids.astype(np.int32), True, 1)
+    scores, per_tree = model.core().score_pairs(csr(X), indptr, ids.astype(np.int32), True, 1)
     expected = np.maximum(labels[rows, :, ids], FLOOR)
     np.testing.assert_allclose(per_tree, expected, rtol=2e-5, atol=2e-5)
     mean = (np.exp(expected) * np.isfinite(labels[rows, :, ids])).mean(1)
     np.testing.assert_allclose(scores, mean, rtol=1e-4, atol=1e-20)
-    only, none = model.core().score_pairs(*csr(X), indptr, ids.astype(np.int32), False, 1)
+    only, none = model.core().score_pairs(csr(X), indptr, ids.astype(np.int32), False, 1)
     assert none is None
     same_bytes((only,), (scores,))
-
-
-def test_beam_and_pairs_give_the_same_bytes() -> None:
-    model = random_model(7, n_labels=300, width=20)
-    X = random_rows(8, 60, model.n_features)
-    indptr, ids, scores, per_tree = beam(model, X, 10**6, 300)
-    same_bytes((scores, per_tree), model.core().score_pairs(*csr(X), indptr, ids, True, 1))
 
 
 @pytest.mark.parametrize("options", MODELS)
@@ -242,7 +215,7 @@ def test_labelwise_with_a_large_factor_is_exhaustive(options: dict) -> None:
     mean = np.exp(np.maximum(labels, FLOOR)).mean(1)
     frac = np.ones(nodes.shape[1])
     for k in (1, 7, 10**6):
-        indptr, rows, scores = model.core().points(*csr(X), frac, 1e9, k, 1)
+        indptr, rows, scores = model.core().points(csr(X), frac, 1e9, k, 1)
         for label in range(model.n_labels):
             mine = slice(*indptr[label : label + 2])
             if not np.isfinite(labels[0, 0, label]):
@@ -281,55 +254,42 @@ def test_labelwise_agrees_with_its_twin(factor: float) -> None:
     X = random_rows(12, 80, model.n_features)
     frac = np.random.default_rng(0).random(len(model.child_start) - 1) * 0.6
     found = labelwise_twin(model, X, frac, factor, 5)
-    indptr, rows, _ = model.core().points(*csr(X), frac, factor, 5, 1)
+    indptr, rows, _ = model.core().points(csr(X), frac, factor, 5, 1)
     assert [set(rows[a:b].tolist()) for a, b in pairwise(indptr)] == found
 
 
-def test_labelwise_trees_agree_on_the_union() -> None:
-    """The score of a pair found by one tree counts all trees."""
-    model = random_model(13, n_labels=50, n_trees=3)
-    X = random_rows(14, 70, model.n_features)
-    labels, nodes = model.exhaustive(X)
-    frac = np.full(nodes.shape[1], 0.1)
-    indptr, rows, scores = model.core().points(*csr(X), frac, 2.0, 4, 1)
-    mean = np.exp(np.maximum(labels, FLOOR)).mean(1)
-    ids = np.repeat(np.arange(model.n_labels), np.diff(indptr))
-    np.testing.assert_allclose(scores, mean[rows, ids], rtol=1e-4, atol=1e-20)
-    assert np.diff(indptr).max() == 4
-
-
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(0, 3))
 def test_laws(seed: int, width: int, n_parts: int, link: int) -> None:
-    """Same bytes for any number of threads, split or container; rows permute."""
+    """Same bytes for any number of threads and split; rows permute."""
     model = random_model(seed, n_labels=120, n_features=150, width=18, link=link)
     core = model.core()
     X = random_rows(seed + 1, 64, 150, 0.2)
-    whole = core.beam(*csr(X), width, 9, 20, True, 1)
-    same_bytes(whole, core.beam(*csr(X), width, 9, 20, True, 4))
-    same_bytes(whole, core.beam(X, width, 9, 20, True, 2))
-    parts = [core.beam(*csr(part), width, 9, 20, True, 1) for part in np.array_split(X, n_parts)]
-    same_bytes(whole[1:], tuple(np.concatenate([p[j] for p in parts]) for j in (1, 2, 3)))
-    singles = [core.beam(*csr(x[None]), width, 9, 20, True, 1) for x in X]
-    same_bytes(whole[1:], tuple(np.concatenate([p[j] for p in singles]) for j in (1, 2, 3)))
+    whole = core.beam(csr(X), width, 9, 20, True, 1)
+    same_bytes(whole, core.beam(csr(X), width, 9, 20, True, 4))
+    for parts in (np.array_split(X, n_parts), X[:, None]):
+        lists = [core.beam(csr(part), width, 9, 20, True, 1) for part in parts]
+        same_bytes(whole[1:], tuple(np.concatenate([p[j] for p in lists]) for j in (1, 2, 3)))
     order = np.random.default_rng(seed).permutation(len(X))
-    permuted = core.beam(*csr(X[order]), width, 9, 20, True, 1)
+    permuted = core.beam(csr(X[order]), width, 9, 20, True, 1)
     for to, i in enumerate(order):
         a, b = slice(*whole[0][i : i + 2]), slice(*permuted[0][to : to + 2])
         same_bytes(tuple(v[a] for v in whole[1:]), tuple(v[b] for v in permuted[1:]))
 
     indptr, ids = whole[0], whole[1]
-    pairs = core.score_pairs(*csr(X), indptr, ids, True, 1)
-    same_bytes(pairs, core.score_pairs(X, indptr, ids, True, 3))
+    pairs = core.score_pairs(csr(X), indptr, ids, True, 1)
+    same_bytes(pairs, core.score_pairs(csr(X), indptr, ids, True, 3))
+    indptr, ids, *scores = beam(model, X, 10**6, 120)  # of all labels
+    same_bytes(tuple(scores), core.score_pairs(csr(X), indptr, ids, True, 1))
+    indptr, ids = whole[:2]
     singly = [
-        core.score_pairs(*csr(x[None]), np.array([0, b - a]), ids[a:b], True, 1)
+        core.score_pairs(csr(x[None]), np.array([0, b - a]), ids[a:b], True, 1)
         for x, a, b in zip(X, indptr, indptr[1:])
     ]
     same_bytes(pairs, tuple(np.concatenate([p[j] for p in singly]) for j in (0, 1)))
 
     frac = np.full(len(model.child_start) - 1, 0.1)
-    rows = core.points(*csr(X), frac, 4.0, 5, 1)
-    same_bytes(rows, core.points(X, frac, 4.0, 5, 3))
+    same_bytes(core.points(csr(X), frac, 4.0, 5, 1), core.points(csr(X), frac, 4.0, 5, 3))
 
 
 def test_nothing_to_do() -> None:
@@ -338,15 +298,15 @@ def test_nothing_to_do() -> None:
     X = random_rows(16, 4, model.n_features)
     assert beam(model, X, 5, 5)[0].tolist() == [0] * 5
     scores, per_tree = core.score_pairs(
-        *csr(X), np.array([0, 2, 3, 3, 3]), np.array([0, 2, 1], np.int32), True, 1
+        csr(X), np.array([0, 2, 3, 3, 3]), np.array([0, 2, 1], np.int32), True, 1
     )
     assert scores.tolist() == [0, 0, 0]
     assert per_tree.tolist() == [[FLOOR] * 2] * 3
-    assert core.points(*csr(X), np.ones(2), 4.0, 5, 1)[0].tolist() == [0] * 4
+    assert core.points(csr(X), np.ones(2), 4.0, 5, 1)[0].tolist() == [0] * 4
     model = random_model(17)
     empty = np.zeros((0, model.n_features), np.float32)
     assert beam(model, empty, 5, 5)[0].tolist() == [0]
-    assert model.core().points(*csr(empty), np.ones(len(model.child_start) - 1), 4.0, 5, 1)[1].size == 0
+    assert model.core().points(csr(empty), np.ones(len(model.child_start) - 1), 4.0, 5, 1)[1].size == 0
     zeros = np.zeros((2, model.n_features), np.float32)
     assert np.diff(beam(model, zeros, 5, 5)[0]).tolist() == [5, 5]
 
@@ -364,29 +324,29 @@ def test_extreme_values_stay_in_order() -> None:
 def test_bad_input_is_refused() -> None:
     model = random_model(20)
     core = model.core()
-    X = random_rows(21, 3, model.n_features)
-    x_indptr, x_indices, x_data = csr(X)
-    with pytest.raises(ValueError, match="beam"):
-        core.beam(X, 0, 1, 1, False, 1)
-    with pytest.raises(ValueError, match="tree_k"):
-        core.beam(X, 1, 5, 4, False, 1)
-    with pytest.raises(ValueError, match="columns"):
-        core.beam(X[:, :-1].copy(), 1, 1, 1, False, 1)
-    with pytest.raises(ValueError, match="ascending"):
-        core.beam(x_indptr, x_indices[::-1].copy(), x_data, 1, 1, 1, False, 1)
-    with pytest.raises(ValueError, match="finite"):
-        core.beam(np.full_like(X, np.nan), 1, 1, 1, False, 1)
-    with pytest.raises(ValueError, match="labels"):
-        core.score_pairs(X, np.array([0, 1, 1, 1]), np.array([model.n_labels], np.int32), False, 1)
-    with pytest.raises(ValueError, match="frac"):
-        core.points(X, np.ones(3), 4.0, 5, 1)
-    with pytest.raises(ValueError, match="factor"):
-        core.points(X, np.ones(len(model.child_start) - 1), 0.0, 5, 1)
+    x_indptr, x_indices, x_data = X = csr(random_rows(21, 3, model.n_features))
+    n_nodes, one = len(model.child_start) - 1, np.array([0, 1, 1, 1])
+    cases = [
+        ("beam must", lambda: core.beam(X, 0, 1, 1, False, 1)),
+        ("tree_k", lambda: core.beam(X, 1, 5, 4, False, 1)),
+        (
+            "below the number of features",
+            lambda: core.beam((x_indptr, x_indices + 60, x_data), 1, 1, 1, False, 1),
+        ),
+        ("ascending", lambda: core.beam((x_indptr, x_indices[::-1].copy(), x_data), 1, 1, 1, False, 1)),
+        ("finite", lambda: core.beam((x_indptr, x_indices, np.full_like(x_data, np.nan)), 1, 1, 1, False, 1)),
+        ("labels", lambda: core.score_pairs(X, one, np.array([model.n_labels], np.int32), False, 1)),
+        ("frac", lambda: core.points(X, np.ones(3), 4.0, 5, 1)),
+        ("factor", lambda: core.points(X, np.ones(n_nodes), 0.0, 5, 1)),
+    ]
+    for message, call in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("name", ["roots", "child_start", "child"])
 def test_altered_hierarchies_are_refused(name: str) -> None:
-    """Any one number of the hierarchy changed: an error at the door, or a model that still predicts."""
+    """Any one number of the hierarchy changed: an error at the interface, or a model that still predicts."""
     model = random_model(22, n_labels=30)
     X = random_rows(23, 3, model.n_features)
     rng = np.random.default_rng(0)
@@ -401,7 +361,7 @@ def test_altered_hierarchies_are_refused(name: str) -> None:
         except ValueError:
             refused += 1
             continue
-        core.beam(X, 4, 4, 4, True, 1)
+        core.beam(csr(X), 4, 4, 4, True, 1)
     assert refused > 50
 
 

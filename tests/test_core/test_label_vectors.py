@@ -5,11 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers.names.label_vectors import (
-    exact_label_vectors,
-    given_label_vectors,
-    principal_label_vectors,
-)
+from metarank.scorers.trees.hierarchy import given_label_vectors, principal_label_vectors
 from metarank.types.arrays import csr_parts
 
 
@@ -33,13 +29,6 @@ def slow(X, Y):
     return out
 
 
-def test_exact_vectors_agree_with_slow_twin():
-    X, Y = problem()
-    V = exact_label_vectors(X, Y)
-    assert V.dtype == np.float32
-    np.testing.assert_allclose(V.toarray(), slow(X, Y), atol=1e-6)
-
-
 def test_few_features_are_kept_as_they_are():
     X, Y = problem(d=50)
     V = principal_label_vectors(X, Y, n_dims=64, seed=0, n_jobs=1)
@@ -58,44 +47,29 @@ def test_subspace_keeps_what_the_vectors_share():
     np.testing.assert_allclose(V @ V.T, want @ want.T, atol=1e-3)
 
 
-def test_kernels_agree_with_matrix_products():
+def test_the_kernel_agrees_with_matrix_products():
     X, Y = problem()
-    rng = np.random.default_rng(1)
-    Q, S = (rng.normal(size=(k, 96)).astype(np.float32) for k in (150, 40))
-    for n_threads in (1, 4):
-        V = _core.label_vectors(*csr_parts(X), *csr_parts(Y), 40, Q, n_threads)
-        want = np.asarray((Y.T @ X) @ Q.astype(float))
-        want /= np.maximum(np.linalg.norm(want, axis=1, keepdims=True), 1e-30)
-        np.testing.assert_allclose(V, want, atol=1e-5)
-        B = _core.feature_range(*csr_parts(X), 150, *csr_parts(Y), S, n_threads)
-        want = (X.T @ Y) @ S.astype(float) / X.data.max() / Y.data.max()
-        np.testing.assert_allclose(B, want, rtol=1e-4, atol=1e-4)
+    D = np.random.default_rng(1).normal(size=(40, 96)).astype(np.float32)
+    rows, relevance = ((*csr_parts(A), A.shape[1]) for A in (X, Y))
+    one, four = (_core.transposed_product(rows, relevance, D, n) for n in (1, 4))
+    np.testing.assert_allclose(one, (X.T @ Y) @ D.astype(float), rtol=1e-4, atol=1e-4)
+    assert one.tobytes() == four.tobytes()
+    for width in (0, 31, 33):
+        with pytest.raises(ValueError, match="multiple of 32"):
+            _core.transposed_product(rows, relevance, np.zeros((40, width), np.float32), 1)
 
 
-def test_threads_give_the_same_bytes_and_rows_may_be_permuted():
+def test_laws():
     X, Y = problem()
     one, four = (principal_label_vectors(X, Y, n_dims=64, seed=3, n_jobs=k) for k in (1, 4))
     assert one.tobytes() == four.tobytes()
     order = np.random.default_rng(0).permutation(X.shape[0])
     mixed = principal_label_vectors(X[order], Y[order], n_dims=64, seed=3, n_jobs=1)
     np.testing.assert_allclose(mixed @ mixed.T, one @ one.T, atol=1e-3)
-
-
-def test_large_values_do_not_overflow():
-    X, Y = problem()
-    big = X * np.float32(1e37), Y * np.float32(1e37)
-    np.testing.assert_allclose(
-        exact_label_vectors(*big).toarray(), exact_label_vectors(X, Y).toarray(), atol=1e-6
-    )
-    V = principal_label_vectors(*big, n_dims=64, seed=0, n_jobs=1)
-    same = principal_label_vectors(X, Y, n_dims=64, seed=0, n_jobs=1)
-    np.testing.assert_allclose(V @ V.T, same @ same.T, atol=1e-3)
-
-
-def test_no_points_at_all():
-    X, Y = sp.csr_matrix((3, 100), dtype=np.float32), sp.csr_matrix((3, 4), dtype=np.float32)
-    assert not principal_label_vectors(X, Y, n_dims=32, seed=0, n_jobs=1).any()
-    assert exact_label_vectors(X, Y).nnz == 0
+    # Large values do not overflow; without a point there is nothing.
+    big = principal_label_vectors(X * np.float32(1e37), Y * np.float32(1e37), n_dims=64, seed=3, n_jobs=1)
+    np.testing.assert_allclose(big @ big.T, one @ one.T, atol=1e-3)
+    assert not principal_label_vectors(X * 0, Y * 0, n_dims=32, seed=0, n_jobs=1).any()
 
 
 def test_given_vectors_become_unit_rows():
@@ -106,11 +80,3 @@ def test_given_vectors_become_unit_rows():
     np.testing.assert_allclose(given_label_vectors(wide, 3)[:, [0, 99]].toarray(), want, rtol=1e-6)
     with pytest.raises(ValueError, match="label_vectors must have 4 rows"):
         given_label_vectors(V, 4)
-
-
-@pytest.mark.parametrize("width", [0, 31, 33])
-def test_kernels_refuse_other_widths(width):
-    X, Y = problem(n=10)
-    M = np.zeros((150, width), np.float32)
-    with pytest.raises(ValueError, match="multiple of 32"):
-        _core.label_vectors(*csr_parts(X), *csr_parts(Y), 40, M, 1)

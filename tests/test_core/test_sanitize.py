@@ -4,13 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from sanitize.build import reports_in
 from sanitize.calls import Calls
-from sanitize.run import missed
+from sanitize.run import TESTS, missed
 
 from metarank import _core
 
@@ -75,6 +76,8 @@ def test_every_call_asks_for_the_least_number_of_threads(asked):
 
 
 def test_what_is_not_called_or_never_with_threads_is_missed():
+    files = {path.stem for path in Path(__file__).parents[1].glob("test_*/test_*.py")}
+    assert {f"test_{name}" for name in TESTS} <= files
     found = {
         "entry_points": ["alone", "unused", "serial", "parallel"],
         "called": ["alone", "parallel", "serial"],

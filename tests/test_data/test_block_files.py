@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from metarank import data
 from metarank.data import Dataset
-from metarank.types.blocks import Block, Blocks
+from metarank.data.blocks import Blocks
 
 ROWS = [
     {"title": "red wine", "body": "made of grapes", "emb": [0.5, 1.0, -2.0], "price": 3.5, "year": 2001,
@@ -51,8 +51,8 @@ DOORS = {
     "csv without ending": lambda tmp, rows: data.load(as_csv(tmp / "rows.txt", rows), **COLUMNS),
     "jsonl": lambda tmp, rows: data.load(as_jsonl(tmp / "rows.jsonl", rows), **COLUMNS),
     "parquet": lambda tmp, rows: data.load(as_parquet(tmp / "rows.parquet", rows), **COLUMNS),
-    "read_table": lambda tmp, rows: data.read_table(as_jsonl(tmp / "rows.jsonl", rows), **COLUMNS),
-    "read_parquet": lambda tmp, rows: data.read_parquet(as_parquet(tmp / "rows.parquet", rows), **COLUMNS),
+    "read_table": lambda tmp, rows: data.load(as_jsonl(tmp / "rows.jsonl", rows), **COLUMNS),
+    "read_parquet": lambda tmp, rows: data.load(as_parquet(tmp / "rows.parquet", rows), **COLUMNS),
     "pandas": lambda tmp, rows: data.from_frame(pd.DataFrame(rows), labels_column="labels", **COLUMNS),
     "polars": lambda tmp, rows: data.from_frame(pl.DataFrame(rows), labels_column="labels", **COLUMNS),
     "arrow": lambda tmp, rows: data.from_frame(
@@ -107,7 +107,7 @@ CODES = [
 def test_every_door_gives_the_same_categories(door, codes, wanted, tmp_path):
     rows = [row | {"colour": code} for row, code in zip(ROWS, codes)]
     assert DOORS[door](tmp_path, rows).X["categories"].tolist() == [[code] for code in wanted]
-    as_frame = Blocks.of({"colour": pd.Series(codes)}, {"colour": Block("categories")})
+    as_frame = Blocks.of({"colour": pd.Series(codes)}, {"colour": "categories"})
     assert as_frame["colour"].tolist() == [[code] for code in wanted]
 
 
@@ -164,21 +164,25 @@ def test_only_what_is_asked_for_is_a_block(columns, blocks, suffix, tmp_path):
         (
             {},
             {"vector_columns": "title"},
-            "must hold a vector a row, got 'red wine' in 'title' at",
+            "the block 'title' of X must hold a vector a row, got 'red wine' at",
         ),
-        ({"emb": [1.0, 2.0]}, COLUMNS, "vectors of one width, got 2 numbers after 3 in 'emb' at"),
+        (
+            {"emb": [1.0, 2.0]},
+            COLUMNS,
+            "the block 'emb' of X must hold vectors of one width, got 3 .* and 2 at",
+        ),
         (
             {"emb": [1.0, float("nan"), 2.0]},
             COLUMNS,
-            "(finite numbers below 3.4e38|vector a row, .*) in 'emb' at",
+            "the block 'emb' of X contains (NaN|infinity)",
         ),
-        ({"emb": [1.0, 1e300, 2.0]}, COLUMNS, "finite numbers below 3.4e38 in 'emb' at"),
-        ({}, {"number_columns": "title"}, "number_columns must hold numbers, got 'red wine' in 'title' at"),
+        ({"emb": [1.0, 1e300, 2.0]}, COLUMNS, "the block 'emb' of X contains infinity"),
+        ({}, {"number_columns": "title"}, "the block 'title' of X must hold numbers, got 'red wine' at"),
         ({}, {"text_columns": "title", "vector_columns": "title"}, "got 'title' for text_columns and vector"),
         (
             {},
             {"text_columns": "labels", "labels_column": "labels"},
-            "a column of labels is no block, got 'labels' for both",
+            "a column is one block, got 'labels' for labels and text_columns",
         ),
         ({}, {"text_columns": "title", "text_column": "body"}, "text_column joins its columns"),
         ({}, {"number_columns": []}, "blocks must have at least one column, got none"),
@@ -220,4 +224,4 @@ def test_named_text_columns_are_kept_with_the_data(suffix, tmp_path):
     path = write(tmp_path / f"rows.{suffix}", ROWS)
     assert data.load(path, text_column=["body"]).text_columns == ["body"]
     assert data.load(path, text_column=["body"]).take([0]).text_columns == ["body"]
-    assert data.read_table(as_csv(tmp_path / "rows.csv", ROWS)).text_columns is None
+    assert data.load(as_csv(tmp_path / "rows.csv", ROWS)).text_columns is None

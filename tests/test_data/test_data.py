@@ -1,6 +1,5 @@
 """Dataset, ARFF, named sets, generators and stratified splits."""
 
-import hashlib
 import json
 import os
 import time
@@ -18,9 +17,6 @@ from metarank.data import (
     load_named,
     make_extreme,
     make_multilabel,
-    read_arff,
-    stratified_folds,
-    stratified_split,
     write_xc,
 )
 
@@ -124,11 +120,11 @@ def test_mulan(tmp_path):
 def test_meka(tmp_path):
     head, _, rest = MULAN.partition("toy")
     (tmp_path / "a.arff").write_text(f"{head}'toy: -C -2'{rest}")
-    assert read_arff(tmp_path / "a.arff").label_names == ["beach", "sea"]
+    assert load(tmp_path / "a.arff").label_names == ["beach", "sea"]
     (tmp_path / "a.arff").write_text(
         "@relation 'x: -C 1'\n@attribute l {0,1}\n@attribute f numeric\n@data\n{0 1,1 2.5}\n{}\n{1 3}\r\n"
     )
-    ds = read_arff(tmp_path / "a.arff")
+    ds = load(tmp_path / "a.arff")
     assert ds.X.tolist() == [[2.5], [0], [3]]
     assert ds.Y.toarray().tolist() == [[1], [0], [0]]
 
@@ -136,11 +132,9 @@ def test_meka(tmp_path):
 def test_sparse_arff_equals_dense(tmp_path):
     head = MULAN[: MULAN.lower().index("@data")] + "@data\n"
     (tmp_path / "toy.xml").write_text(XML)
-    (tmp_path / "dense.arff").write_text(MULAN)
-    (tmp_path / "sparse.arff").write_text(head + "{0 1.5, 1 'light blue', 2 1,3 -2e3 , 4 1}\n{ 5 1 }\n")
-    dense, sparse = (
-        read_arff(tmp_path / f"{n}.arff", labels_xml=tmp_path / "toy.xml") for n in ("dense", "sparse")
-    )
+    (tmp_path / "toy-train.arff").write_text(MULAN)
+    (tmp_path / "toy-test.arff").write_text(head + "{0 1.5, 1 'light blue', 2 1,3 -2e3 , 4 1}\n{ 5 1 }\n")
+    dense, sparse = (load(tmp_path / f"toy-{n}.arff") for n in ("train", "test"))
     assert dense.X.tolist() == sparse.X.tolist()  # what is left out is the first nominal value
     assert dense.Y.toarray().tolist() == sparse.Y.toarray().tolist()
 
@@ -172,16 +166,16 @@ def test_bad_arff(tmp_path, old, new, message):
     (tmp_path / "toy.arff").write_text(MULAN.replace(old, new, 1))
     (tmp_path / "toy.xml").write_text(XML)
     with pytest.raises(ValueError, match=rf"toy\.arff: .*{message}"):
-        read_arff(tmp_path / "toy.arff")
+        load(tmp_path / "toy.arff")
 
 
 def test_arff_needs_a_list_of_labels(tmp_path):
     (tmp_path / "toy.arff").write_text(MULAN)
     with pytest.raises(ValueError, match=r"which attributes are labels\? Put toy\.xml beside the file"):
-        read_arff(tmp_path / "toy.arff")
+        load(tmp_path / "toy.arff")
     (tmp_path / "toy.xml").write_text("<labels>")
     with pytest.raises(ValueError, match=r"toy\.xml is not XML"):
-        read_arff(tmp_path / "toy.arff")
+        load(tmp_path / "toy.arff")
 
 
 # Named sets
@@ -191,8 +185,7 @@ def make_folder(folder):
     path = folder / "mlc" / "scene"
     path.mkdir(parents=True)
     write_xc(path / "train.svm.gz", make_multilabel(20, 5, 3))
-    digest = hashlib.sha256((path / "train.svm.gz").read_bytes()).hexdigest()
-    (path / "META.json").write_text(json.dumps({"sha256": {"train.svm.gz": digest}}))
+    (path / "META.json").write_text(json.dumps({"n_train": 20}))
     own = folder / "xmlc" / "own"
     own.mkdir(parents=True)
     write_xc(own / "train.txt", make_multilabel(10, 5, 3))
@@ -202,35 +195,26 @@ def make_folder(folder):
 def test_named_sets(tmp_path, monkeypatch):
     path = make_folder(tmp_path)
     monkeypatch.delenv("METARANK_DATA", raising=False)
-    assert not any(r.available for r in list_datasets())
+    assert list_datasets() == []
     with pytest.raises(FileNotFoundError, match="METARANK_DATA"):
         get("scene")
     monkeypatch.setenv("METARANK_DATA", str(tmp_path))
-    assert [(r.name, r.task, r.path) for r in list_datasets() if r.available] == [
-        ("scene", "mlc", path),
-        ("own", "xmlc", tmp_path / "xmlc" / "own"),
+    assert [(r.name, r.task, r.path, r.n_train) for r in list_datasets()] == [
+        ("scene", "mlc", path, 20),
+        ("own", "xmlc", tmp_path / "xmlc" / "own", None),
     ]
     assert load_named("scene").n_rows == 20
     assert load_named("own", data_dir=tmp_path).name == "own"
-    with pytest.raises(FileNotFoundError, match="no test file"):
-        load_named("scene", "test")
-    with pytest.raises(FileNotFoundError, match="mlc/yeast"):
-        load_named("yeast")
-    with pytest.raises(ValueError, match="no data set 'scenes'; did you mean scene"):
-        load_named("scenes")
-    with pytest.raises(ValueError, match=r"split must be 'train' or 'test' for .*'scene', got 'dev'"):
-        load_named("scene", "dev")
-
-
-def test_checksums(tmp_path):
-    path = make_folder(tmp_path)
-    write_xc(path / "train.svm.gz", make_multilabel(21, 5, 3))
-    with pytest.raises(ValueError, match=r"train\.svm\.gz: sha256 is .*META\.json says"):
-        load_named("scene", data_dir=tmp_path)
-    assert load_named("scene", data_dir=tmp_path, verify=False).n_rows == 21
-    (path / "train.svm.gz").rename(path / "train.svm.xz")
-    with pytest.raises(ValueError, match=r"listed in META.*, but not there"):
-        load_named("scene", data_dir=tmp_path)
+    for name, split, message in (
+        ("scene", "test", "no test file"),
+        ("yeast", "train", "mlc/yeast"),
+        ("scenes", "train", "'scenes' is not in .*; did you mean scene"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            load_named(name, split)
+    (path / "META.json").write_text("{")
+    with pytest.raises(ValueError, match=r"META\.json: not JSON"):
+        list_datasets()
 
 
 @needs_benchmarks
@@ -246,7 +230,7 @@ def test_benchmark_sets(name):
 
 
 @needs_benchmarks
-def test_parser_is_faster_than_scikit_learn():
+def test_parser_agrees_with_scikit_learn_and_is_faster():
     import gzip
     import io
 
@@ -271,7 +255,7 @@ def test_parser_is_faster_than_scikit_learn():
     ours, (X_ours, Y) = best(lambda: parse_xc(text, n_jobs=1), 5)
     np.testing.assert_array_equal(X.astype(np.float32).toarray(), X_ours.toarray())
     assert [tuple(map(int, y)) for y in labels] == [tuple(np.flatnonzero(y)) for y in Y.toarray()]
-    assert theirs > 10 * ours  # 20 to 25 on an idle core
+    assert theirs > 5 * ours  # about 10 on an idle core
 
 
 # Generators
@@ -304,9 +288,8 @@ def test_make_multilabel_can_be_learned():
 
 def test_make_extreme_matches_its_statistics():
     start = time.process_time()
-    ds, complete = make_extreme(
-        20_000, 5_000, 3_000, labels_per_row=4, nnz_per_row=30, missing=(0.55, 1.5), return_true=True
-    )
+    sizes = {"n_rows": 20_000, "n_labels": 3_000, "labels_per_row": 4, "nnz_per_row": 30}
+    ds, complete = make_extreme(**sizes, missing=(0.55, 1.5)), make_extreme(**sizes).Y
     assert time.process_time() - start < 20
     assert complete.nnz / 20_000 == pytest.approx(4, rel=0.03)
     assert ds.X.nnz / 20_000 == pytest.approx(30, rel=0.05)
@@ -324,9 +307,10 @@ def test_make_extreme_matches_its_statistics():
 
 
 def test_missing_pairs_follow_the_propensities():
-    from metarank.propensity import inv_propensity
+    from metarank.metrics.propensity import inv_propensity
 
-    ds, complete = make_extreme(30_000, 500, 20, nnz_per_row=2, missing=(0.55, 1.5), return_true=True)
+    ds = make_extreme(30_000, 500, 20, nnz_per_row=2, missing=(0.55, 1.5))
+    complete = make_extreme(30_000, 500, 20, nnz_per_row=2).Y
     counts, kept = (np.bincount(Y.indices, minlength=20) for Y in (complete, ds.Y))
     p = 1 / inv_propensity(complete, 0.55, 1.5)
     assert np.all(np.abs(kept - counts * p) < 5 * np.sqrt(counts * p * (1 - p)) + 1)
@@ -335,72 +319,11 @@ def test_missing_pairs_follow_the_propensities():
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
-        (make_multilabel, {"n_rows": 0}, "n_rows must be positive, got 0"),
         (make_multilabel, {"labels_per_row": 6}, r"labels_per_row must lie in \(0, 5.4\), got 6"),
-        (make_multilabel, {"noise": -1}, "noise must be non-negative"),
-        (make_extreme, {"n_labels": -1}, "n_labels must be positive"),
         (make_extreme, {"labels_per_row": 0.5}, "labels_per_row must lie in"),
         (make_extreme, {"nnz_per_row": 9999}, "nnz_per_row must lie in"),
-        (make_extreme, {"exponent": -1}, "exponent must be non-negative"),
-        (make_extreme, {"missing": (1, 2, 3)}, "missing must be None or a pair"),
     ],
 )
 def test_bad_generator_arguments(make, arguments, message):
     with pytest.raises(ValueError, match=message):
         make(**arguments)
-
-
-# Splits
-
-
-def test_folds_have_equal_size_and_shares():
-    ds = make_extreme(3_000, 50, 300, nnz_per_row=5)
-    fold = stratified_folds(ds.Y, 5, seed=1)
-    assert np.bincount(fold).tolist() == [600] * 5
-    share = np.stack([np.asarray(ds.Y[fold == f].sum(axis=0)).ravel() for f in range(5)])
-    total = share.sum(axis=0)
-    chance = np.stack([np.asarray(ds.Y[f::5].sum(axis=0)).ravel() for f in range(5)])
-
-    def deviation(s):
-        return np.abs(s - total / 5).sum()
-
-    assert deviation(share) < 0.35 * deviation(chance)
-    rare = (total >= 5) & (total <= 20)
-    assert np.all(share[:, rare] >= 1)
-    assert np.array_equal(fold, stratified_folds(ds.Y, 5, seed=1))
-    assert not np.array_equal(fold, stratified_folds(ds.Y, 5, seed=2))
-
-
-def test_split_is_exact():
-    ds = make_extreme(1_000, 50, 100, nnz_per_row=5)
-    train, test = stratified_split(ds.Y, 0.3, seed=0)
-    assert (len(train), len(test)) == (700, 300)
-    assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(1_000))
-    assert np.all(np.diff(train) > 0)
-    assert len(stratified_split(ds.Y, 17)[1]) == 17
-
-
-def test_splits_without_labels_and_with_names():
-    fold = stratified_folds(np.zeros((7, 0)), 3)
-    assert sorted(np.bincount(fold).tolist()) == [2, 2, 3]
-    _, test = stratified_split([["a"], ["a"], ["b"], ["b"]], 0.5)
-    assert len({int(i) // 2 for i in test}) == 2
-
-
-@pytest.mark.parametrize("test_size", [0, 1.0, 0.0, -0.2, 10, 1.5, True, 0.01])
-def test_bad_test_size(test_size):
-    with pytest.raises(ValueError, match="test_size must"):
-        stratified_split(np.ones((10, 1)), test_size)
-
-
-@pytest.mark.parametrize("n_folds", [1, 11, 2.5])
-def test_bad_n_folds(n_folds):
-    with pytest.raises(ValueError, match="n_folds must be an integer in"):
-        stratified_folds(np.ones((10, 1)), n_folds)
-
-
-def test_large_splits_take_seconds():
-    ds = make_extreme(30_000, 50, 3_000, labels_per_row=5, nnz_per_row=5)
-    start = time.process_time()
-    stratified_folds(ds.Y, 5)
-    assert time.process_time() - start < 10

@@ -33,17 +33,6 @@ def test_synthetic_round_trip(tmp_path):
     assert [f.read_bytes() for f in files] == [f.read_bytes() for f in again]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(("benchmark", {}), "name must be one of"), (("synthetic", {"rows": 4}), "rows must be at least 5")],
-)
-def test_bad_arguments(tmp_path, arguments, message):
-    name, options = arguments
-    with pytest.raises(ValueError, match=message):
-        make_files(name, tmp_path / "x", **options)
-    assert not (tmp_path / "x").exists()
-
-
 def test_labels_of_a_table_are_those_of_labels_txt(tmp_path):
     (tmp_path / "train.csv").write_text("text,labels\nred wine,b;a\ngreen tea,\n")
     assert data.load(tmp_path / "train.csv").label_names == ["a", "b"]

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import data
+from metarank.data import from_frame, to_parquet
 from metarank.data.dataset import Dataset
-from metarank.data.frames import from_frame, read_parquet, to_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -121,29 +121,23 @@ def datasets():
 @pytest.mark.parametrize("dataset", list(datasets()), ids=lambda ds: ds.name)
 def test_parquet_round_trip(dataset, tmp_path):
     to_parquet(dataset, tmp_path / "d.parquet")
-    same(dataset, read_parquet(tmp_path / "d.parquet"))
+    same(dataset, data.load(tmp_path / "d.parquet"))
 
 
 def test_parquet_of_others(tmp_path):
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"a": [1, 2], "text": ["u", "v"], "labels": [["p"], ["q"]]}), path)
-    ds = read_parquet(path, text_column="text", feature_columns=[])
+    ds = data.load(path, text_column="text")
     assert (ds.name, ds.label_names, ds.texts, ds.feature_names) == ("other", ["p", "q"], ["u", "v"], None)
-    for parameters in ({}, {"text_column": "text"}):
-        with pytest.raises(
-            ValueError, match=r"other\.parquet: .* text_column 'text' beside numbers in 'a': "
-        ):
-            read_parquet(path, **parameters)
     with pytest.raises(ValueError, match=r"beside numbers in 'a'.*--text-column"):
         data.load(path)
-    same(ds, data.load(path, text_column="text"))
     with pytest.raises(ValueError, match=r"other\.parquet: labels_column must be among"):
-        read_parquet(path, labels_column="nope")
-    for numbers in ({"text_column": []}, {"feature_columns": ["a"]}):
-        assert (read_parquet(path, **numbers).texts, read_parquet(path, **numbers).n_features) == (None, 1)
+        data.load(path, labels_column="nope")
+    numbers = data.load(path, text_column=[])
+    assert (numbers.texts, numbers.n_features) == (None, 1)
     path.write_bytes(b"PAR1 and then nothing of use PAR1")
     with pytest.raises(ValueError, match=r"other\.parquet: "):
-        read_parquet(path)
+        data.load(path)
 
 
 def test_columns_of_text_in_parquet_are_found_by_name_as_in_other_tables(tmp_path):

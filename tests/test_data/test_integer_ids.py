@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, load
-from metarank.data import from_frame, parse_xc, read_parquet, to_parquet
+from metarank.data import from_frame, parse_xc, to_parquet
+from metarank.data import load as load_data
 from metarank.scorers.trees.parabel import Parabel
 
 TEXTS = makers.texts()
@@ -94,7 +95,7 @@ def test_ids_are_no_words(tmp_path):
         assert np.array_equal(fitted.decision_function(numbered), plain.decision_function(numbered))
     path = tmp_path / "ids.parquet"
     to_parquet(Dataset(texts=numbered, Y=IDS), path)
-    assert read_parquet(path).label_names_are_ids
+    assert load_data(path).label_names_are_ids
 
 
 def test_a_large_id_asks_for_no_memory_of_its_size():
@@ -136,5 +137,5 @@ def test_names_that_are_the_ids_are_told_apart(Y, message):
 def test_labels_with_ids_of_their_own_may_share_a_name():
     shared = Dataset(np.ones((2, 2)), np.eye(2), label_names=["a", "a"])
     assert shared.label_names == ["a", "a"]
-    with pytest.raises(ValueError, match=r"'a' is that of \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"the name of labels 0, 1"):
         Dataset(np.ones((2, 2)), [["a"], ["a"]], label_names=["a", "a"])

@@ -114,26 +114,14 @@ def test_bad_files_are_refused_by_name(case, tmp_path):
     assert "\n" not in str(found.value)
 
 
-UNKNOWN = {
-    "alternatives": "alternative_names",
-    "alt_names": "alternative_names",
-    "aliases": "alternative_names",
-    "Parents": "parents",
-    "desc": "description",
-    "vectors": "vector",
-    "foo": None,
-}
-
-
 @pytest.mark.parametrize("door", ["records", "frame", "csv"])
-@pytest.mark.parametrize("column", UNKNOWN)
+@pytest.mark.parametrize("column", ["aliases", "Parents", "foo"])
 def test_columns_of_no_meaning_are_refused(column, door, tmp_path):
     records = [{"name": "sea", column: "x"}, {"name": "bay", column: ""}]
     pd.DataFrame(records).to_csv(tmp_path / "labels.csv", index=False)
     source = {"records": records, "frame": pd.DataFrame(records), "csv": tmp_path / "labels.csv"}[door]
-    with pytest.raises(ValueError, match=f"labels must have no column but id, .*, got '{column}'") as found:
+    with pytest.raises(ValueError, match=f"labels must have no column but id, .*, got '{column}'"):
         read_labels(source)
-    assert (f"did you mean '{UNKNOWN[column]}'?" in str(found.value)) == (UNKNOWN[column] is not None)
     assert (
         read_labels(source, **{column: None}).columns()
         == read_labels([{"name": "sea"}, {"name": "bay"}]).columns()
@@ -143,7 +131,11 @@ def test_columns_of_no_meaning_are_refused(column, door, tmp_path):
 @pytest.mark.parametrize(
     ("source", "columns", "message"),
     [
-        (3, {}, "labels must be a LabelDescriptions, the path of a file, a data frame or a list of dicts"),
+        (
+            3,
+            {},
+            "labels must be a LabelDescriptions, the path of a file, a data frame, or a list of names or",
+        ),
         (RECORDS, {"title": "name"}, "columns must be given for id, name"),
     ],
 )

@@ -1,7 +1,6 @@
 """Languages: stems, what they are of, how texts and names meet by them, and the saved form."""
 
 import json
-import sys
 import threading
 
 import numpy as np
@@ -60,13 +59,6 @@ def test_codes_and_names_are_the_same_language(code, name):
 def test_a_language_that_is_none_is_refused(language, kind, said):
     with pytest.raises(kind, match=said):
         TextVectorizer(language=language).fit(TEXTS)
-
-
-def test_without_pystemmer_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "Stemmer", None)
-    with pytest.raises(ImportError, match=r"metarank-ltr\[language\]"):
-        TextVectorizer(language="en").fit(TEXTS)
-    TextVectorizer().fit(TEXTS)
 
 
 def test_identifiers_and_runs_of_words_are_stemmed_and_characters_are_not():

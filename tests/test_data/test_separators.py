@@ -14,7 +14,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, load
 from metarank.apps.cli import main
-from metarank.data import from_frame, read_table
+from metarank.data import from_frame, from_texts
 from metarank.data import load as load_data
 from metarank.data.separators import chosen_separator, split
 
@@ -77,7 +77,6 @@ def by_every_container(cells, tmp_path, separator):
     frame.to_parquet(tmp_path / "t.parquet")
     for ending in ("csv", "tsv", "jsonl", "parquet"):
         yield load_data(tmp_path / f"t.{ending}", **reading)
-    yield read_table(tmp_path / "t.csv", **reading)
     for table in (frame, pl.DataFrame(frame.to_dict("list")), pa.Table.from_pandas(frame)):
         yield from_frame(table, **reading)
     for Y in (
@@ -113,11 +112,6 @@ def test_every_container_is_parted_alike(tmp_path, cells, separator, decided, na
         assert ds.take([0]).label_separator == decided
 
 
-def test_lists_are_not_parted():
-    ds = Dataset(texts=["a", "b"], Y=[["x;y"], ["z, y"]])
-    assert (ds.label_separator, ds.label_names) == ("auto", ["x;y", "z, y"])
-
-
 def test_nulls_and_empty_texts_are_rows_without_labels():
     for Y in (
         ["a;b", None, ""],
@@ -136,7 +130,7 @@ def test_separators_are_checked_at_every_door(value, error, tmp_path):
         lambda: Dataset(texts=["a"], Y=["b"], label_separator=value),
         lambda: load_data(tmp_path / "t.csv", label_separator=value),
         lambda: from_frame(frame, text_column="text", labels_column="tags", label_separator=value),
-        lambda: MetaRanker(label_separator=value).fit(["a", "b"], ["x", "y"]),
+        lambda: from_texts(["a", "b"], ["x", "y"], label_separator=value),
     ):
         with pytest.raises(
             error, match="label_separator must be a text, 'whitespace', 'json', 'auto' or None"
@@ -172,10 +166,6 @@ def test_a_data_set_that_was_parted_otherwise_is_refused_where_it_matters(model)
             ValueError, match=r"label_separator must be .*'bread\|code' .*label_separator='\|'"
         ):
             call(other)
-    with pytest.raises(
-        ValueError, match=r"label_separator=',' must be that of the Dataset, .* parted by ';'"
-    ):
-        MetaRanker(label_separator=",").fit(alike)
 
 
 def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog):
@@ -198,14 +188,6 @@ def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog
     otherwise = ["--metrics", "P@1", "--label-separator", ";"]
     assert main(["evaluate", str(tmp_path / "m"), str(test), "--jobs", "1", *otherwise]) == 0
     assert "code; bread" not in capsys.readouterr().err
-    assert main(["train", str(train), *options, "--jobs", "1", "--quiet", "--label-separator", "none"]) == 0
-    assert load(tmp_path / "m").n_labels_ > 3
-    pq.write_table(
-        pa.table({"text": ROWS.texts, "tags": [";".join(row) for row in LABELS]}), tmp_path / "t.parquet"
-    )
-    of_parquet = [str(tmp_path / "t.parquet"), "--labels-column", "tags"]
-    assert main(["train", *of_parquet, *options, "--jobs", "1", "--quiet"]) == 0
-    assert load(tmp_path / "m").label_names_ == saved.label_names_
 
 
 def test_parts_of_a_file_are_parted_alike_or_the_separator_is_asked_for(tmp_path):

@@ -82,13 +82,6 @@ def test_columns_are_those_of_the_spelled_text():
         )
 
 
-def test_a_scorer_without_names_says_so():
-    X = sp.csr_matrix(np.ones((3, 2), np.float32))
-    data = TrainingSet(X, sp.csr_matrix((3, 2), dtype=np.float32), np.zeros(3))
-    with pytest.raises(ValueError, match="SpellingScorer needs the text of the labels"):
-        SpellingScorer().fit(data.view())
-
-
 @pytest.fixture(scope="module")
 def model_and_texts():
     topics = ["erosion", "harvest", "painting", "turbine", "medieval"]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metarank.data import load
-from metarank.data.text import from_texts, read_table
+from metarank.data import from_texts, load
 
 DATA = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -34,7 +33,7 @@ JSONL = "\n".join(json.dumps({"text": text, "labels": labels}) for text, labels 
 @pytest.mark.parametrize(("file", "content"), [("t.csv", CSV), ("t.jsonl", JSONL)])
 def test_utf_16_with_its_mark_says_the_same(tmp_path, file, content, encoding):
     path = written(tmp_path, file, ("\ufeff" + content).encode(encoding))
-    assert rows(read_table(path)) == rows(load(path)) == EXPECTED
+    assert rows(load(path)) == rows(load(path)) == EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -60,14 +59,13 @@ def test_a_table_is_named_by_its_folder_only_in_a_data_set_s(tmp_path, file, bes
     [
         ("t.csv", CSV),
         ("t.csv", "\ufeff" + CSV.replace("; ", "|").replace("x y;", "x y")),
-        ("table", CSV),
         ("t.jsonl", JSONL + "\n\n"),
         ("lines", JSONL),
         ("t.csv", CSV.replace("drink; grape", '"[""drink"", ""grape""]"').replace("x y;", "x y")),
     ],
 )
 def test_formats_say_the_same(tmp_path, file, content, pack):
-    ds = read_table(written(tmp_path, file, pack(content.encode())))
+    ds = load(written(tmp_path, file, pack(content.encode())))
     assert rows(ds) == EXPECTED
     assert ds.X is None
     assert ds.name == file.split(".")[0]
@@ -75,23 +73,23 @@ def test_formats_say_the_same(tmp_path, file, content, pack):
 
 def test_tsv(tmp_path):
     content = "text\tlabels\nred, wine\ta|b\ntea\tb\n"
-    for file in ("t.tsv", "t.tsv.gz", "unnamed"):
-        ds = read_table(written(tmp_path, file, content))
+    for file in ("t.tsv", "t.tsv.gz"):
+        ds = load(written(tmp_path, file, content))
         assert rows(ds) == [("red, wine", ["a", "b"]), ("tea", ["b"])]
 
 
 def test_fasttext(tmp_path):
     path = written(tmp_path, "q.txt", "__label__a __label__b-c How much?\n\n__label__a\n No label here\n")
-    assert rows(read_table(path)) == [("How much?", ["a", "b-c"]), ("", ["a"]), ("No label here", [])]
+    assert rows(load(path)) == [("How much?", ["a", "b-c"]), ("", ["a"]), ("No label here", [])]
 
 
 def test_columns_and_separators(tmp_path):
     path = written(tmp_path, "t.csv", "q,more,tag\nred,wine,a;b/c\ngreen,,c\n")
-    joined = read_table(path, text_column="q,more", labels_column="tag")
+    joined = load(path, text_column="q,more", labels_column="tag")
     assert rows(joined) == [("red\nwine", ["a", "b/c"]), ("green", ["c"])]
-    assert read_table(path, text_column=["more", "q"]).texts == ["wine\nred", "green"]
-    assert read_table(path, text_column="q").n_labels == 0
-    assert read_table(path, text_column="q", labels_column="tag", label_separator="/").label_names == [
+    assert load(path, text_column=["more", "q"]).texts == ["wine\nred", "green"]
+    assert load(path, text_column="q").n_labels == 0
+    assert load(path, text_column="q", labels_column="tag", label_separator="/").label_names == [
         "a;b",
         "c",
     ]
@@ -103,33 +101,33 @@ def test_json_values(tmp_path):
         '{"text": null, "labels": null}',
         '{"labels": 3, "text": "b"}',
     ]
-    ds = read_table(written(tmp_path, "t.jsonl", "\n".join(lines)))
+    ds = load(written(tmp_path, "t.jsonl", "\n".join(lines)))
     assert rows(ds) == [("a", ["3", "x"]), ("", []), ("b", ["3"])]
 
 
 def test_a_long_field_is_no_error(tmp_path):
     path = written(tmp_path, "t.csv", "text,labels\n" + "word " * 50_000 + ",a\n")
-    assert len(read_table(path).texts[0]) == 250_000
+    assert len(load(path).texts[0]) == 250_000
 
 
 @pytest.mark.parametrize(
     ("file", "content", "columns", "message"),
     [
-        ("t.csv", "q,tag\na,b\n", {}, r"text_column of \['q', 'tag'\]"),
+        ("t.csv", "q,tag\na,b\n", {}, r"no column .* among \['q', 'tag'\]: .*text_column"),
         ("t.csv", "q,tag\na,b\n", {"text_column": "Q"}, r"text_column must be among .*'q', 'tag'.*'Q'"),
         ("t.csv", "text,tag\na,b\n", {"labels_column": "l"}, r"labels_column must be among .*got 'l'"),
         ("t.csv", "text,labels\na,b\nc,d,e\n", {}, "line 3 has 3 fields, the header has 2"),
         ("t.csv", 'text,labels\na,b\n"two\nlines",c\n"never closed,d\ne,f\n', {}, "line 5: .*quotes"),
         ("t.csv", 'text,labels\n"a"b,c\n', {}, "line 2: .*quotes"),
         ("t.csv", "text,labels\n", {}, "no rows"),
-        ("t.csv", "", {}, "no rows"),
+        ("t.csv", "", {}, "the file is empty"),
         (
             "t.csv",
             "text,tag\na,b\n",
             {"text_column": "tag", "labels_column": "tag"},
             "must differ, got 'tag'",
         ),
-        ("t.csv", "text,tag\na,b\n", {"labels_column": "text"}, "none of the columns is a usual text"),
+        ("t.csv", "text,tag\na,b\n", {"labels_column": "text"}, "no column of numbers or of text"),
         ("t.jsonl", '[{"text": "a"},\n {"text": "b"}]\n', {}, "one object a line"),
         ("t.json", '[\n{"text": "a"}]\n', {}, "one object a line"),
         ("t.csv", 'text,labels\na,"[""x"""\nb,[x]\n', {}, "line 3: the labels are not a JSON array"),
@@ -147,7 +145,7 @@ def test_a_long_field_is_no_error(tmp_path):
 def test_errors_name_file_line_and_rule(tmp_path, file, content, columns, message):
     path = written(tmp_path, file, content)
     with pytest.raises(ValueError, match=message) as error:
-        read_table(path, **columns)
+        load(path, **columns)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -156,7 +154,7 @@ def test_from_texts():
     ds = from_texts(["a", "b"], [["x"], ["x", "y"]], name="toy")
     assert rows(ds) == [("a", ["x"]), ("b", ["x", "y"])]
     assert from_texts(["a"]).n_labels == 0
-    with pytest.raises(TypeError, match=r"texts\[1\] must be a string, got int"):
+    with pytest.raises(TypeError, match=r"texts must hold a text a row, got 1 at row 1"):
         from_texts(["a", 1])
     with pytest.raises(TypeError, match="wrap it in a list"):
         from_texts("a")
@@ -179,7 +177,7 @@ def test_real_files(file, columns, n_rows, n_labels):
     path = DATA / file
     if not path.is_file():
         pytest.skip(f"{file} is not in the data folder (set METARANK_DATA)")
-    ds = read_table(path, **columns)
+    ds = load(path, sidecars=False, **columns)
     assert (ds.n_rows, ds.n_labels) == (n_rows, n_labels)
     assert sum(map(len, ds.texts)) > 10 * n_rows
 
@@ -189,11 +187,11 @@ def test_a_real_file_with_unquoted_commas_names_the_line():
     if not path.is_file():
         pytest.skip("fashion_styles is not in the data folder (set METARANK_DATA)")
     with pytest.raises(ValueError, match=r"line \d+ has 11 fields, the header has 10"):
-        read_table(path, text_column="productDisplayName", labels_column="articleType")
+        load(path, text_column="productDisplayName", labels_column="articleType")
 
 
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a", "labels": ["x"]}\n{"text": "b", "labels": ["x"], "text": "c"}\n')
     with pytest.raises(ValueError, match=r"rows.jsonl: line 2 is not JSON: repeated key 'text' at 32$"):
-        read_table(path)
+        load(path)

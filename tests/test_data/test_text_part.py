@@ -1,12 +1,11 @@
 """Which part of a long text is read."""
 
 import itertools
-import time
 
 import pytest
 
-from metarank import MetaRanker
-from metarank.data import TextVectorizer
+from metarank import Dataset, MetaRanker
+from metarank.data import TextVectorizer, from_texts
 from metarank.data.text_part import check_text_part, shortened
 from metarank.persist import load
 
@@ -66,29 +65,22 @@ def test_bad_parts_are_named(bad):
         check_text_part(500)
 
 
-def test_fifty_megabytes_are_read_in_linear_time():
-    text = SENTENCES * (50_000_000 // len(SENTENCES))
-    started = time.monotonic()
-    assert len(shortened(text, "sample:20000")) <= 20_000
-    assert time.monotonic() - started < 20
-
-
 @pytest.mark.parametrize("part", ["head:200", "sample:200"])
 def test_a_model_reads_the_same_part_later(tmp_path, part):
     words = ["sea salt", "sun heat"]
     texts = [f"{words[i % 2]} {i}. " + "filler words are here. " * 50 for i in range(40)]
     labels = [[words[i % 2].split()[0]] for i in range(40)]
-    model = MetaRanker(text_part=part, effort="low", n_folds=2, n_jobs=1).fit(texts, labels)
+    model = MetaRanker(effort="low", n_folds=2, n_jobs=1).fit(from_texts(texts, labels, text_part=part))
     cut = MetaRanker(effort="low", n_folds=2, n_jobs=1).fit([shortened(t, part) for t in texts], labels)
     new = ["sea salt. " + "sun heat. " * 1000, "sun heat. " + "filler words. " * 1000]
     expected = cut.decision_function([shortened(text, part) for text in new])
     assert (model.decision_function(new) == expected).all()
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.text_part == part
+    assert again.encoder_.vectorizer.text_part == part
     assert (again.decision_function(new) == expected).all()
 
 
 def test_a_part_of_numbers_is_refused():
-    with pytest.raises(ValueError, match="text_part must be None unless X is texts"):
-        MetaRanker(text_part="head:200").fit([[1.0], [2.0], [3.0]], [["a"], ["b"], ["a"]])
+    with pytest.raises(ValueError, match="text_part must be None without texts"):
+        Dataset([[1.0], [2.0], [3.0]], [["a"], ["b"], ["a"]], text_part="head:200")

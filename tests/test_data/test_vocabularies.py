@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from metarank.data import read_vocabulary
-from metarank.data.vocabulary import vocabulary_summary
-from metarank.types.label_relations import depths, relation, without_cycles
+from metarank.types.label_descriptions import depths, relation, without_cycles
 
 pytest.importorskip("pyoxigraph")
 
@@ -148,7 +147,7 @@ def test_syntaxes_agree(tmp_path, name, text):
         ("v.jsonld", JSON.replace("}]}", "}],}"), "v.jsonld: line 5"),
         ("v.jsonld", '{"@context": "http://x.org/c", "@id": "http://x.org/a"}', "remote contexts"),
         ("v.ttl", PREFIXES, "holds no concept of SKOS"),
-        ("v.ttl", f"{PREFIXES}x:a a skos:Concept ; owl:deprecated true .", "deprecated concepts only"),
+        ("v.ttl", f"{PREFIXES}x:a a skos:Concept ; owl:deprecated true .", "not deprecated; deprecated=True"),
         ("v.ttl", " \n", "the file is empty"),
         (
             "v.tsv",
@@ -217,15 +216,6 @@ def test_tables_of_annif(tmp_path, name, text, names, packed):
     labels = read_vocabulary(path, "en")
     assert labels.names == names
     assert labels.ids == ["http://x.org/a", "http://x.org/b"]
-
-
-def test_summary(tmp_path):
-    found = vocabulary_summary(written(tmp_path, "v.ttl", TURTLE))
-    assert found["concepts"] == 4
-    assert found["deprecated"] == 1
-    assert found["names in en"] == 2
-    assert found["names in fi"] == 2
-    assert vocabulary_summary(written(tmp_path, "t.csv", "text,labels\na,b\n")) is None
 
 
 ARCHAEOLOGY = Path(os.environ.get("METARANK_DATA", "/none")) / "annif" / "archaeology"

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from metarank import Dataset, MetaRanker, data, load
 from metarank.distributed import DaskMetaRanker
-from metarank.distributed.dask_stages import PART_ROWS, DaskStages
+from metarank.distributed.cluster_stages import PART_ROWS, ClusterStages
 from metarank.scorers.base import LabelScorer
 
 LOW = {"effort": "low", "n_folds": 2, "n_jobs": 1}
@@ -39,7 +39,7 @@ def same(local: MetaRanker, distributed: DaskMetaRanker, tmp_path) -> None:
     assert digest(local, tmp_path / "local") == digest(distributed.to_local(), tmp_path / "distributed")
 
 
-def test_bad_clients_and_folders_are_named():
+def test_bad_clients_are_named():
     """First of all, while no client is in use."""
     for wrong, error, rule in (
         (None, ValueError, "client must be a distributed.Client, and none is in use"),
@@ -47,16 +47,10 @@ def test_bad_clients_and_folders_are_named():
     ):
         with pytest.raises(error, match=rule):
             DaskMetaRanker(wrong).fit(makers.dense())
-    with cluster(1) as client, pytest.raises(TypeError, match="resume must be a folder or None"):
-        DaskMetaRanker(client, resume=3).fit(makers.dense())
+    with cluster(1) as client:
+        pass
     with pytest.raises(ValueError, match="client must be connected to a scheduler"):
         DaskMetaRanker(client).fit(makers.dense())
-
-
-@pytest.mark.parametrize(("folder", "why"), [("", "the path of a folder"), ("/proc/foo", "written to")])
-def test_resume_must_be_a_folder_that_can_be_written_to(folder, why):
-    with cluster(1) as client, pytest.raises(ValueError, match=f"^resume must be .*{why}, got '{folder}'"):
-        DaskMetaRanker(client, resume=folder).fit(makers.dense())
 
 
 @pytest.mark.check_beyond(1)
@@ -72,7 +66,7 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     """Documents of the installed libraries, in many parts."""
     train = data.load_pydocs("train").take(np.arange(120))
     local = digest(MetaRanker(**LOW).fit(train), tmp_path / "local")
-    monkeypatch.setattr("metarank.distributed.dask_stages.PART_ROWS", 30)
+    monkeypatch.setattr("metarank.distributed.cluster_stages.PART_ROWS", 30)
     for n_workers in (1, 3, 4):
         with cluster(n_workers) as client:
             model = DaskMetaRanker(client, **LOW).fit(train)
@@ -85,9 +79,9 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     [
         {"features": "yang2012", "ranker": "logistic"},
         {"features": ["neighbors", "tail", "linear-svm", "rbf-svm"], "ranker": "auto"},
-        {"features": ["prior", "extra-trees"], "shortlister": ["parabel", "one-vs-all"], "tune": 2},
+        {"features": ["prior", "extra-trees"], "shortlister": ["parabel", "one-vs-all"]},
         {"features": [makers.MeanFeature(feature=1), "xreg"], "shortlister": "pfastrexml", "n_jobs": 2},
-        {"features": ["neighbors", "neighbors"], "propensity_weight": 0.5, "memory_budget": "4GiB"},
+        {"features": ["neighbors", "neighbors"], "propensity_weight": 0.5},
     ],
     ids=lambda params: str(params["features"])[:40],
 )
@@ -134,7 +128,7 @@ def test_saved_model_knows_of_no_cluster(two, tmp_path):
 
 
 def test_clone_keeps_the_client(two):
-    model = DaskMetaRanker(two, resume="folder", **LOW)
+    model = DaskMetaRanker(two, **LOW)
     copy = clone(model)
     assert copy.client is two
     assert copy.get_params(deep=False) == model.get_params(deep=False)
@@ -169,7 +163,7 @@ def test_core_imports_no_dask():
 def test_parts_hold_each_row_once_and_one_fold_each():
     fold = np.arange(10_000, dtype=np.int32) % 3
     rows = np.flatnonzero(np.arange(10_000) % 7)
-    stages = DaskStages.__new__(DaskStages)
+    stages = ClusterStages.__new__(ClusterStages)
     stages.data = makers.training_set(np.zeros((10_000, 1), np.float32), sp.csr_matrix((10_000, 2)))
     stages.data.fold = fold
     parts = stages._parts(rows)

@@ -2,41 +2,21 @@
 
 import warnings
 
+import metrics_by_name as by_name
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metrics_by_name import RANKING_NAMES, listed_only
 from sklearn import metrics as sk
 
 from metarank import _core, metrics
 from metarank.data import Dataset
 from metarank.metrics.inputs import Inputs
-from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
 
-RANKING_NAMES = [
-    "P@1",
-    "P@3",
-    "R@3",
-    "nDCG",
-    "nDCG@3",
-    "MAP",
-    "RankLoss",
-    "One-error",
-    "Coverage",
-    "MRR",
-    "MRR@2",
-    "MRR-all",
-    "ADG",
-    "AUC",
-    "micro-AUC",
-    "PSP@3",
-    "PSnDCG@3",
-    "PSP-point@3",
-    "PSnDCG-point@3",
-    "C@2",
-]
+NEVER_PERFECT = ["P@1", "P@3", "R@3", "RankLoss", "One-error", "Coverage", "MRR@2", "MRR-all", "ADG", "C@2"]
 
 
 def test_a_data_set_is_matched_by_name():
@@ -49,7 +29,7 @@ def test_a_data_set_is_matched_by_name():
     order = [2, 0, 1]
     other = Dataset(np.eye(3), Y[:, order], label_names=[known[i] for i in order])
     assert metrics.evaluate(other, ranking, names, **options) == expected
-    assert metrics.ndcg(other, ranking) == expected["nDCG"]
+    assert by_name.ndcg(other, ranking) == expected["nDCG"]
     assert metrics.bootstrap(other, ranking, ["MAP"], n_resamples=9) == metrics.bootstrap(
         Y, ranking, ["MAP"], n_resamples=9
     )
@@ -109,12 +89,6 @@ def slow_standing(Y, scores):
     return np.array(out).reshape(-1, 4).T
 
 
-def listed_only(scores):
-    """A CSR matrix that stores the finite scores, zeros included."""
-    row, label = np.nonzero(scores > -np.inf)
-    return sp.csr_matrix((scores[row, label], (row, label)), shape=scores.shape)
-
-
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("unlisted", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -128,37 +102,6 @@ def test_standing_agrees_with_its_definition(tied, unlisted, dtype):
         np.testing.assert_array_equal(inputs.standing, expected)
         got = (inputs.rank, inputs.last, inputs.not_below)
         np.testing.assert_array_equal(got, [expected[i] for i in (0, 1, 3)])
-
-
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("unlisted", [0.0, 0.5])
-def test_every_container_gives_the_same_numbers(tied, unlisted):
-    Y, scores = problem(3, tied=tied, graded=True, empty_rows=True)
-    scores[np.random.default_rng(4).random(scores.shape) < unlisted] = -np.inf
-    w = np.linspace(1.5, 9, Y.shape[1])
-    csr = listed_only(scores)
-    shuffled = csr.copy()
-    for i in range(len(Y)):  # unsorted indices, int64
-        part = slice(*shuffled.indptr[i : i + 2])
-        shuffled.indices[part], shuffled.data[part] = shuffled.indices[part][::-1], shuffled.data[part][::-1]
-    shuffled = sp.csr_array(
-        (shuffled.data, shuffled.indices.astype(np.int64), shuffled.indptr), shape=csr.shape
-    )
-    containers = [
-        scores,
-        scores.tolist(),
-        np.asfortranarray(scores.astype(np.float64)),
-        csr,
-        shuffled,
-        sp.coo_matrix(csr),
-        Candidates.from_csr(csr),
-        Ranking.from_scores(scores, Y.shape[1]),
-        Ranking.from_scores(csr, Y.shape[1] + 3),
-    ]
-    values = [metrics.evaluate(Y, s, RANKING_NAMES, inv_propensity=w) for s in containers]
-    for other in values[1:]:
-        assert other == values[0]
-    assert metrics.evaluate(sp.csc_matrix(Y), scores, RANKING_NAMES, inv_propensity=w) == values[0]
 
 
 def test_worked_examples():
@@ -192,13 +135,29 @@ def test_worked_examples():
     assert metrics.evaluate(Y, scores, expected) == pytest.approx(expected)
 
 
-def test_graded_gains():
-    Y, scores = [[3.0, 1.0, 0.0]], [[0.1, 0.3, 0.2]]
-    d = 1 / np.log2([2, 3, 4])
-    got = metrics.evaluate(Y, scores, ["nDCG", "nDCG@1", "P@1"])
-    assert got == pytest.approx(
-        {"nDCG": (1 * d[0] + 3 * d[2]) / (3 * d[0] + 1 * d[1]), "nDCG@1": 1 / 3, "P@1": 1.0}
-    )
+@pytest.mark.parametrize(
+    ("Y", "scores", "expected"),
+    [
+        (
+            [[3.0, 1.0, 0.0]],
+            [[0.1, 0.3, 0.2]],
+            {"nDCG": (1 + 3 / 2) / (3 + 1 / np.log2(3)), "nDCG@1": 1 / 3, "P@1": 1.0},
+        ),
+        (
+            np.ones((2, 3)),
+            np.arange(6.0).reshape(2, 3),
+            {"MAP": 1, "RankLoss": 0, "Coverage": 2, "P@5": 3 / 5},
+        ),
+        (
+            [[1], [0]],
+            [[0.3], [0.2]],
+            {"P@1": 0.5, "nDCG@3": 1, "MAP": 1, "RankLoss": 0, "Coverage": 0, "AUC": 1},
+        ),
+    ],
+    ids=["grades", "all labels relevant", "one label"],
+)
+def test_small_cases(Y, scores, expected):
+    assert metrics.evaluate(Y, scores, expected) == pytest.approx(expected)
 
 
 def test_propensity_scored_worked_example():
@@ -218,26 +177,26 @@ def test_propensity_scored_worked_example():
             "PSnDCG-point@2": (2 / (4 + 2 * d[1]) + 1) / 2,
         }
     )
-    assert metrics.psp_at_k(Y, scores, 1, w) == pytest.approx(5 / 7)
-    assert metrics.psndcg_at_k(Y, scores, 2, w, per_point=True) == pytest.approx(got["PSnDCG-point@2"])
+    assert by_name.psp_at_k(Y, scores, 1, w) == pytest.approx(5 / 7)
+    assert by_name.psndcg_at_k(Y, scores, 2, w, per_point=True) == pytest.approx(got["PSnDCG-point@2"])
 
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_agrees_with_scikit_learn(seed, tied):
     Y, scores = problem(seed, tied=tied)
-    assert metrics.mean_average_precision(Y, scores) == pytest.approx(
+    assert by_name.mean_average_precision(Y, scores) == pytest.approx(
         sk.label_ranking_average_precision_score(Y, scores)
     )
-    assert metrics.ranking_loss(Y, scores) == pytest.approx(sk.label_ranking_loss(Y, scores))
-    assert metrics.coverage(Y, scores) == pytest.approx(sk.coverage_error(Y, scores) - 1)
-    assert metrics.auc(Y, scores) == pytest.approx(sk.roc_auc_score(Y, scores, average="macro"))
-    assert metrics.micro_auc(Y, scores) == pytest.approx(sk.roc_auc_score(Y, scores, average="micro"))
+    assert by_name.ranking_loss(Y, scores) == pytest.approx(sk.label_ranking_loss(Y, scores))
+    assert by_name.coverage(Y, scores) == pytest.approx(sk.coverage_error(Y, scores) - 1)
+    assert by_name.auc(Y, scores) == pytest.approx(sk.roc_auc_score(Y, scores, average="macro"))
+    assert by_name.micro_auc(Y, scores) == pytest.approx(sk.roc_auc_score(Y, scores, average="micro"))
     assert metrics.auc_per_label(Y, scores) == pytest.approx(sk.roc_auc_score(Y, scores, average=None))
     if not tied:
         graded, _ = problem(seed, graded=True)
         for k in (1, 5, None):
-            assert metrics.ndcg(graded, scores, k) == pytest.approx(sk.ndcg_score(graded, scores, k=k))
+            assert by_name.ndcg(graded, scores, k) == pytest.approx(sk.ndcg_score(graded, scores, k=k))
 
 
 def test_agrees_with_trec_eval():
@@ -284,24 +243,10 @@ def test_nothing_to_measure_is_nan_without_a_warning():
     assert np.isnan(list(none.values())).all()
 
 
-def test_all_labels_relevant():
-    got = metrics.evaluate(
-        np.ones((2, 3)), np.arange(6.0).reshape(2, 3), ["MAP", "RankLoss", "Coverage", "P@5"]
-    )
-    assert got == pytest.approx({"MAP": 1, "RankLoss": 0, "Coverage": 2, "P@5": 3 / 5})
-
-
-def test_one_label_only():
-    got = metrics.evaluate(
-        [[1], [0]], [[0.3], [0.2]], ["P@1", "nDCG@3", "MAP", "RankLoss", "Coverage", "AUC"]
-    )
-    assert got == {"P@1": 0.5, "nDCG@3": 1, "MAP": 1, "RankLoss": 0, "Coverage": 0, "AUC": 1}
-
-
 def test_ties_by_label_and_unlisted_never_found():
     Y = [[0, 1, 0]]
-    assert metrics.precision_at_k(Y, [[0.5, 0.5, 0.5]], 1) == 0
-    assert metrics.precision_at_k(Y, [[0.5, 0.5, 0.5]], 2) == 0.5
+    assert by_name.precision_at_k(Y, [[0.5, 0.5, 0.5]], 1) == 0
+    assert by_name.precision_at_k(Y, [[0.5, 0.5, 0.5]], 2) == 0.5
     nothing = sp.csr_matrix((1, 3))
     got = metrics.evaluate(
         Y, nothing, ["P@3", "R@3", "nDCG", "MRR", "ADG", "One-error", "MAP", "RankLoss", "Coverage"]
@@ -311,7 +256,7 @@ def test_ties_by_label_and_unlisted_never_found():
 
 def test_a_ranking_keeps_its_own_order_of_ties():
     r = Ranking(np.array([[2, 0]]), np.array([[0.5, 0.5]]), n_labels=3)
-    assert metrics.precision_at_k([[0, 0, 1]], r, 1) == 1
+    assert by_name.precision_at_k([[0, 0, 1]], r, 1) == 1
 
 
 @pytest.mark.parametrize("name", [n for n in RANKING_NAMES if n not in ("AUC", "micro-AUC", "C@2")])
@@ -327,16 +272,6 @@ def test_per_row_values_average_to_the_metric_and_follow_the_rows(name):
         np.testing.assert_allclose(permuted, values[order])
     else:
         assert permuted.tobytes() == values[order].tobytes()
-
-
-def test_threads_give_identical_bytes():
-    Y, scores = problem(8, n=3000, tied=True)
-    w = np.linspace(1, 3, Y.shape[1])
-    for container in (scores, sp.csr_matrix(scores)):
-        one, four = (
-            metrics.evaluate(Y, container, RANKING_NAMES, inv_propensity=w, n_jobs=n) for n in (1, 4)
-        )
-        assert one == four
 
 
 @st.composite
@@ -366,18 +301,7 @@ def test_permuting_rows_or_labels_changes_nothing(drawn):
 def test_a_perfect_ranking_is_perfect_and_values_are_fractions(drawn):
     Y, scores, _ = drawn
     w = np.linspace(1, 3, Y.shape[1])
-    best = [
-        "nDCG",
-        "nDCG@3",
-        "MAP",
-        "MRR",
-        "AUC",
-        "micro-AUC",
-        "PSP@3",
-        "PSnDCG@3",
-        "PSP-point@3",
-        "PSnDCG-point@3",
-    ]
+    best = [name for name in RANKING_NAMES if name not in NEVER_PERFECT]
     perfect = metrics.evaluate(Y, Y * w, best, inv_propensity=w)
     assert all(np.isnan(v) or v == pytest.approx(1) for v in perfect.values())
     worst = metrics.evaluate(Y, Y * w, ["RankLoss", "One-error"])
@@ -409,7 +333,7 @@ def test_bad_input(Y, scores, names, message):
         metrics.evaluate(Y, scores, names)
 
 
-def test_bad_weights():
+def test_weights_are_finite_and_positive():
     for w in ([1.0], [1.0, np.inf], [1.0, 0.0]):
         with pytest.raises(ValueError, match="inv_propensity"):
             metrics.evaluate([[1, 0]], [[0.1, 0.2]], ["PSP@1"], inv_propensity=w)
@@ -423,22 +347,6 @@ def test_inputs_are_left_untouched():
     np.testing.assert_array_equal(Y.data, before[1])
 
 
-def test_a_large_evaluation_is_quick():
-    import time
-
-    rng = np.random.default_rng(0)
-    n, n_labels = 130_000, 200_000
-    indptr = np.arange(n + 1) * 5
-    Y = sp.csr_matrix((np.ones(5 * n), rng.integers(n_labels, size=5 * n), indptr), shape=(n, n_labels))
-    Y.sum_duplicates()
-    labels = rng.integers(n_labels // 5, size=(n, 5)) * 5 + np.arange(5)  # distinct in a row
-    ranking = Ranking(labels, np.tile(np.arange(5, 0, -1.0), (n, 1)), n_labels)
-    names = [f"{m}@{k}" for m in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)]
-    start = time.process_time()
-    metrics.evaluate(Y, ranking, names, inv_propensity=np.linspace(1, 10, n_labels))
-    assert time.process_time() - start < 2  # about 0.3 s on an idle core
-
-
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_f1_of_the_first_labels_is_that_of_sets(k):
     rng = np.random.default_rng(k)
@@ -448,20 +356,8 @@ def test_f1_of_the_first_labels_is_that_of_sets(k):
     listed = np.zeros_like(Y)
     np.put_along_axis(listed, np.argsort(-scores, axis=1)[:, :k], 1, axis=1)
     expected = sk.f1_score(Y, listed, average="samples", zero_division=0)
-    assert metrics.f1_at_k(Y, scores, k) == pytest.approx(expected)
+    assert by_name.f1_at_k(Y, scores, k) == pytest.approx(expected)
     assert metrics.evaluate(Y, scores, [f"F1@{k}"])[f"F1@{k}"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_a_cut_off_is_positive(k):
-    Y, scores = [[1, 0]], [[0.2, 0.1]]
-    for function in (metrics.precision_at_k, metrics.recall_at_k, metrics.ndcg, metrics.distinct_at_k):
-        with pytest.raises(ValueError, match="k must be a positive integer"):
-            function(Y, scores, k)
-    with pytest.raises(ValueError, match="k must be a positive integer"):
-        metrics.psp_at_k(Y, scores, k, [1.0, 1.0])
-    with pytest.raises(TypeError, match="positive integer"):
-        metrics.precision_at_k(Y, scores, 1.5)
 
 
 def test_the_core_refuses_what_it_could_not_read():
@@ -476,12 +372,10 @@ def test_the_core_refuses_what_it_could_not_read():
         with pytest.raises(ValueError):
             _core.standing_listed(indptr, labels, bad, labels, scores, 2, 1)
         with pytest.raises(ValueError):
-            _core.standing_dense(bad, labels, scores.reshape(1, 1), 1)
-        with pytest.raises(ValueError):
             _core.descending_rows(bad, np.zeros(1))
     for label in (-1, 1):
         with pytest.raises(ValueError, match="y_labels must lie"):
-            _core.standing_dense(indptr, np.array([label], np.int32), scores.reshape(1, 1), 1)
+            _core.standing_listed(indptr, np.array([label], np.int32), indptr, labels, scores, 1, 1)
     with pytest.raises(ValueError, match="same length"):
         _core.top_k_listed(indptr, labels, np.zeros(2, np.float32), 1, 1)
     with pytest.raises(TypeError):

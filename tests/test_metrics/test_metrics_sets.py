@@ -1,5 +1,6 @@
 """Metrics of label sets: worked examples and scikit-learn."""
 
+import metrics_by_name as by_name
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -37,14 +38,14 @@ def test_worked_example():
 @pytest.mark.parametrize("seed", range(4))
 def test_agrees_with_scikit_learn(seed):
     Y, pred = decisions(seed)
-    assert metrics.micro_f1(Y, pred) == pytest.approx(sk.f1_score(Y, pred, average="micro"))
-    assert metrics.macro_f1(Y, pred) == pytest.approx(sk.f1_score(Y, pred, average="macro", zero_division=0))
+    assert by_name.micro_f1(Y, pred) == pytest.approx(sk.f1_score(Y, pred, average="micro"))
+    assert by_name.macro_f1(Y, pred) == pytest.approx(sk.f1_score(Y, pred, average="macro", zero_division=0))
     assert metrics.f1_per_label(Y, pred) == pytest.approx(sk.f1_score(Y, pred, average=None, zero_division=0))
-    assert metrics.example_f1(Y, pred) == pytest.approx(
+    assert by_name.example_f1(Y, pred) == pytest.approx(
         sk.f1_score(Y, pred, average="samples", zero_division=1)
     )
-    assert metrics.hamming_loss(Y, pred) == pytest.approx(sk.hamming_loss(Y, pred))
-    assert metrics.subset_accuracy(Y, pred) == pytest.approx(sk.accuracy_score(Y, pred))
+    assert by_name.hamming_loss(Y, pred) == pytest.approx(sk.hamming_loss(Y, pred))
+    assert by_name.subset_accuracy(Y, pred) == pytest.approx(sk.accuracy_score(Y, pred))
 
 
 def test_every_container_gives_the_same_numbers():

@@ -66,14 +66,8 @@ def test_every_metric_with_rows_or_labels_has_a_test(data, name):
 
 
 def test_marks():
-    assert [metrics.significance_mark(p) for p in (0, 0.01, 0.0101, 0.05, 0.0501, 1)] == [
-        "**",
-        "**",
-        "*",
-        "*",
-        "",
-        "",
-    ]
+    marks = {0: "**", 0.01: "**", 0.0101: "*", 0.05: "*", 0.0501: "", 1: ""}
+    assert {p: metrics.significance_mark(p) for p in marks} == marks
     for p in (-0.1, 1.1, np.nan):
         with pytest.raises(ValueError, match="p must lie"):
             metrics.significance_mark(p)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.propensity import PRESETS, inv_propensity
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 
 @pytest.mark.parametrize("preset", PRESETS)

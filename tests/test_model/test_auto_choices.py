@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker
-from metarank.model import auto
-from metarank.model.auto import choose_features, choose_shortlister, ranker_name
+from metarank.model.fitting import auto
+from metarank.model.fitting.auto import choose_features, choose_shortlister, ranker_name
 
 
 @pytest.mark.parametrize(
@@ -28,22 +28,6 @@ def test_labels_that_are_all_ranked(n_labels, is_sparse, shortlists):
     assert all(any(own is scorer for own in columns) for scorer in chosen)  # who proposes also describes
 
 
-@pytest.mark.parametrize("is_sparse", [True, False])
-@pytest.mark.parametrize(("n_labels", "boosts"), [(6, True), (90, False)])
-def test_high_effort_boosts_trees_only_where_they_are_few_and_small(monkeypatch, n_labels, boosts, is_sparse):
-    dense = np.ones((50, 20), np.float32)
-    monkeypatch.setattr(auto, "BOOSTED_VALUES", dense.size * 30)
-    X = sp.csr_matrix(dense) if is_sparse else dense
-    found = {
-        effort: [
-            type(s).__name__
-            for s in choose_features("auto", X, n_labels, label_text=None, effort=effort, has_vectors=False)
-        ]
-        for effort in ("medium", "high")
-    }
-    assert found["high"] == [*found["medium"], *["BoostedTrees"] * boosts]
-
-
 FEW, MANY = auto.FEW_PAIRS - 1, auto.FEW_PAIRS
 
 
@@ -55,7 +39,6 @@ FEW, MANY = auto.FEW_PAIRS - 1, auto.FEW_PAIRS
         ("auto", MANY, True, False, "low", "pointwise"),
         ("auto", FEW, True, False, "low", "logistic"),
         ("auto", MANY, False, False, "low", "logistic"),
-        ("auto", FEW, False, False, "high", "auto"),
         ("auto", FEW, True, True, "low", "auto"),
         ("lambdarank", FEW, True, False, "low", "lambdarank"),
     ],
@@ -69,7 +52,7 @@ def test_low_effort_averages_fewer_models(monkeypatch):
     monkeypatch.setattr(auto, "FEW_PAIRS", 1)
     train = makers.many_texts(120)
     model = MetaRanker(effort="low", n_folds=3, n_jobs=1).fit(train)
-    assert len(model.ranker_.model_texts_) == auto.FEWER_MODELS
+    assert model.ranker_.trees_.n_outputs == auto.FEWER_MODELS
 
 
 @pytest.mark.parametrize(

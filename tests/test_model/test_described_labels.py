@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metarank import Dataset, MetaRanker, load, metrics
+from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import main
-from metarank.data import LabelDescriptions, read_parquet, to_parquet
+from metarank.data import LabelDescriptions, to_parquet
 
 # The texts know nothing of the words of the names, but of those of the alternative ones.
 TABLE = LabelDescriptions(
@@ -137,7 +137,7 @@ def test_a_parquet_file_keeps_the_table(tmp_path):
     table = LabelDescriptions(**{**TABLE.columns(), "vectors": np.random.default_rng(0).normal(size=(5, 3))})
     dataset = Dataset(texts=DATA.texts, Y=Y, labels=table)
     to_parquet(dataset, tmp_path / "rows.parquet")
-    found = read_parquet(tmp_path / "rows.parquet")
+    found = data.load(tmp_path / "rows.parquet")
     assert repr(found.labels.columns()) == repr(table.columns())
     assert found.label_names == dataset.label_names
     assert (found.Y != dataset.Y).nnz == 0
@@ -183,11 +183,7 @@ def test_a_renamed_label_keeps_its_id_and_alternative_names():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"add": [{"name": "x", "colour": "red"}]},
-            "add must hold dicts of a name and some of .*, got 'colour'",
-        ),
-        ({"add": [{"id": "x"}]}, "got the name None"),
+        ({"add": [{"name": "x", "colour": "red"}]}, "labels must have no column but .*, got 'colour'"),
         ({"add": [{"name": "x", "parents": ["zz"]}]}, "parents of label 'x' must be in the table of labels"),
         ({"add": [{"name": "x", "id": "p1"}]}, "got 'p1' twice"),
         ({"add": [{"name": "x", "alternative_names": ["a", "a"]}]}, "got 'a' of label 'x' twice"),
@@ -271,8 +267,8 @@ def test_a_table_of_new_labels_without_names_has_ids():
 @pytest.mark.parametrize(
     ("new", "error", "message"),
     [
-        ([{"name": " "}], ValueError, "add must hold names, got an empty one"),
-        ([{"name": "new", "description": 3}], TypeError, "add must hold names or .name, text. pairs"),
+        ([{"name": " "}], ValueError, "the name is empty"),
+        ([{"name": "new", "description": 3}], ValueError, "expected text, got 3"),
         (pd.DataFrame({"word": ["new"]}), ValueError, "labels must have a column 'id' or 'name'"),
         (
             pd.DataFrame({"name": ["new"], "parents": ["nobody"]}),

@@ -33,61 +33,33 @@ class TooLong:
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr("metarank.model.fit.TrainingSet", TooLong)
+    monkeypatch.setattr("metarank.model.fitting.fit.TrainingSet", TooLong)
 
 
-PARAMETERS = [
-    ("n_folds", 1, ValueError),
-    ("n_folds", 0, ValueError),
-    ("n_folds", -2, ValueError),
-    ("n_folds", 2.0, TypeError),
-    ("n_folds", "5", TypeError),
-    ("n_folds", None, TypeError),
-    ("n_folds", True, TypeError),
-    ("n_folds", 2**40, ValueError),
-    ("n_jobs", 0, ValueError),
-    ("n_jobs", 1.5, TypeError),
-    ("n_jobs", "all", TypeError),
-    ("random_state", -1, ValueError),
-    ("random_state", 0.5, TypeError),
-    ("random_state", 2**64, ValueError),
-    ("random_state", np.random, TypeError),
-    ("shortlist_size", 0, ValueError),
-    ("shortlist_size", 10.0, TypeError),
-    ("effort", "huge", ValueError),
-    ("effort", 1, ValueError),
-    ("effort", None, ValueError),
-    ("ranker", "best", ValueError),
-    ("ranker", None, TypeError),
-    ("ranker", 3, TypeError),
-    ("ranker", [], TypeError),
-    ("threshold", "best", ValueError),
-    ("threshold", 0.5, (ValueError, TypeError)),
-    ("threshold", None, (ValueError, TypeError)),
-    ("threshold", [], (ValueError, TypeError)),
-    ("features", "best", ValueError),
-    ("features", [], TypeError),
-    ("features", ["prior", "best"], ValueError),
-    ("features", 3, TypeError),
-    ("features", None, TypeError),
-    ("features", [LabelPrior], TypeError),
-    ("features", [3], TypeError),
-    ("shortlister", "best", ValueError),
-    ("shortlister", 3, TypeError),
-    ("shortlister", [], (ValueError, TypeError)),
-    ("shortlister", ["neighbors", "best"], ValueError),
-    ("shortlister", LabelPrior(), TypeError),
-    ("label_text", "names", (ValueError, TypeError)),
-    ("label_text", ["one"], ValueError),
-    ("label_text", [1, 2, 3, 4], TypeError),
-    ("label_text", 3, TypeError),
-]
+# Of each parameter, values that are a ValueError, and those that are a TypeError.
+PARAMETERS = {
+    "n_folds": ([1, 0, -2, 2**40], [2.0, "5", None, True]),
+    "n_jobs": ([0], [1.5, "all"]),
+    "random_state": ([-1, 2**64], [0.5, np.random]),
+    "shortlist_size": ([0], [10.0]),
+    "effort": (["huge", 1, None], []),
+    "ranker": (["best"], [None, 3, []]),
+    "threshold": (["best", 0.5, None, []], []),
+    "features": (["best", [], ["prior", "best"]], [3, None, [LabelPrior], [3]]),
+    "shortlister": (["best", ["neighbors", "best"], []], [3, LabelPrior()]),
+    "names": ([], ["auto"]),
+    "propensity_weight": ([-0.1, np.nan, np.inf], ["much", True]),
+}
 
 
-@pytest.mark.parametrize(("name", "value", "error"), PARAMETERS, ids=lambda v: repr(v)[:30])
-def test_parameters(no_work, name, value, error):
-    with pytest.raises(error, match=name):
-        MetaRanker(**{**makers.QUICK, name: value}).fit(X, Y)
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters(no_work, name):
+    for error, values in zip((ValueError, TypeError), PARAMETERS[name]):
+        for value in values:
+            with pytest.raises(error, match=name):
+                MetaRanker(**{**makers.QUICK, name: value}).fit(X, Y)
+            with pytest.raises(error, match=name):
+                MetaRanker(**{name: value}).fit(X, Y)
 
 
 FEATURES = [
@@ -155,24 +127,23 @@ def test_labels_in_fit(no_work, value, match):
         MetaRanker(**makers.QUICK).fit(X, value)
 
 
-@pytest.mark.parametrize(
-    "weight",
-    [
-        np.ones(N - 1),
-        np.ones((N, 1)),
-        -np.ones(N),
-        np.zeros(N),
-        np.full(N, np.nan),
-        np.full(N, np.inf),
-        "heavy",
-        ["a"] * N,
-        1j * np.ones(N),
-    ],
-    ids=range(9),
-)
-def test_sample_weight(no_work, weight):
-    with pytest.raises((ValueError, TypeError), match="sample_weight"):
-        MetaRanker(**makers.QUICK).fit(X, Y, sample_weight=weight)
+WEIGHTS = [
+    np.ones(N - 1),
+    np.ones((N, 1)),
+    -np.ones(N),
+    np.zeros(N),
+    np.full(N, np.nan),
+    np.full(N, np.inf),
+    "heavy",
+    ["a"] * N,
+    1j * np.ones(N),
+]
+
+
+def test_sample_weight(no_work):
+    for weight in WEIGHTS:
+        with pytest.raises((ValueError, TypeError), match="sample_weight"):
+            MetaRanker(**makers.QUICK).fit(X, Y, sample_weight=weight)
 
 
 def test_datasets(no_work):
@@ -204,34 +175,15 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("value", "match"), ROWS, ids=range(len(ROWS)))
-def test_rows_in_prediction(method, value, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        getattr(makers.fitted("dense"), method)(value)
+NO_TEXTS = [X, None, 3, "one text", ["a", 3], [3], Dataset(X)]
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("value", [X, None, 3, "one text", ["a", 3], [3], Dataset(X)], ids=range(7))
-def test_rows_for_a_model_of_texts(method, value):
-    with pytest.raises((ValueError, TypeError), match="X"):
-        getattr(makers.fitted("texts"), method)(value)
-
-
-@pytest.mark.parametrize(
-    ("k", "error"),
-    [
-        (0, ValueError),
-        (-1, ValueError),
-        (1.0, TypeError),
-        ("3", TypeError),
-        (None, TypeError),
-        (True, TypeError),
-    ],
-)
-def test_k(k, error):
-    with pytest.raises(error, match="k must be a positive integer"):
-        makers.fitted("dense").rank(X, k=k)
+def test_rows_in_prediction(method):
+    for maker, rows in (("dense", ROWS), ("texts", [(value, "X") for value in NO_TEXTS])):
+        for value, match in rows:
+            with pytest.raises((ValueError, TypeError), match=match):
+                getattr(makers.fitted(maker), method)(value)
 
 
 CANDIDATES = [
@@ -254,18 +206,11 @@ CANDIDATES = [
 ]
 
 
-@pytest.mark.parametrize("value", CANDIDATES, ids=range(len(CANDIDATES)))
-def test_candidates(value):
-    with pytest.raises((ValueError, TypeError), match="candidates"):
-        makers.fitted("dense").rank(X, candidates=value)
-
-
-@pytest.mark.parametrize("metric", ["profit", "", 3, "micro-F1 ", ["hamming"]])
-def test_metric_of_the_cut(metric):
-    with pytest.raises((ValueError, TypeError), match="optimize"):
-        makers.fitted("dense").predict(X, optimize=metric)
-
-
+EXCLUDED = [[[0]], sp.csr_matrix((N, L + 1)), [[L]] * N, "itself"]
+PROPENSITY_WEIGHTS = [-0.1, np.nan, np.inf, "much", True]
+K = [(0, ValueError), (-1, ValueError), *((k, TypeError) for k in (1.0, "3", None, True))]
+METRICS = ["profit", "", 3, "micro-F1 ", ["hamming"]]
+SCORED = [None, Y[:-1], np.ones((N, L + 1)), with_value(Y, -1)]
 EXPLAIN = [
     (X[:1], L, {}, "label"),
     (X[:1], -1, {}, "label"),
@@ -284,19 +229,26 @@ EXPLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("x", "label", "more", "match"), EXPLAIN, ids=range(len(EXPLAIN)))
-def test_explain(x, label, more, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        makers.fitted("dense").explain(x, label, **more)
-
-
-def test_score():
+def test_arguments_of_answers():
     model = makers.fitted("dense")
-    for labels, match in ((None, "Y|y"), (Y[:-1], "Y"), (np.ones((N, L + 1)), "Y"), (with_value(Y, -1), "Y")):
-        with pytest.raises((ValueError, TypeError), match=match):
-            model.score(X, labels)
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.score(X, Y, sample_weight=np.ones(N + 1))
+    calls = [(error, "k must be a positive integer", "rank", {"k": k}) for k, error in K]
+    both = (ValueError, TypeError)
+    calls += [(both, "candidates", "rank", {"candidates": value}) for value in CANDIDATES]
+    calls += [(both, "optimize", "predict", {"optimize": value}) for value in METRICS]
+    calls += [(both, "Y|y", "score", {"Y": value}) for value in SCORED]
+    calls += [(ValueError, "sample_weight", "score", {"Y": Y, "sample_weight": np.ones(N + 1)})]
+    calls += [(both, "exclude", "rank", {"exclude": value}) for value in EXCLUDED]
+    weight = "propensity_weight must be"
+    calls += [(both, weight, "rank", {"propensity_weight": value}) for value in PROPENSITY_WEIGHTS]
+    for error, match, method, arguments in calls:
+        with pytest.raises(error, match=match):
+            getattr(model, method)(X, **arguments)
+    for k, error in K:
+        with pytest.raises(error, match="k must be"):
+            model.suggest_missing(k)
+    for x, label, more, match in EXPLAIN:
+        with pytest.raises(both, match=match):
+            model.explain(x, label, **more)
 
 
 @pytest.mark.parametrize("method", [*METHODS, "score", "explain", "save"])
@@ -307,24 +259,24 @@ def test_before_fit(method, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_call_leaves_the_model_as_it_was():
+def test_a_bad_call_or_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
     model = MetaRanker(**makers.QUICK).fit(X, Y)
     before = model.decision_function(X)
     for call in (
         lambda: model.fit(with_value(X, np.nan), Y),
         lambda: model.fit(2 * X, Y[:-1]),
         lambda: model.fit(2 * X, Y, sample_weight="heavy"),
+        lambda: model.fit(X, Y, exclude=[list(range(L))] * N),
         lambda: model.rank(X, k=0),
+        lambda: model.fit(2 * X, Y),
     ):
-        with pytest.raises((ValueError, TypeError)):
+        monkeypatch.setattr("metarank.model.fitting.judge.LearnedCuts.fit", interrupted)
+        with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
             call()
         assert model.decision_function(X).tobytes() == before.tobytes()
-
-
-@pytest.mark.parametrize("params", [{"threshold": "best"}, {"features": ["best"]}, {"n_folds": 1}], ids=str)
-def test_other_choices_are_refused_before_any_work(no_work, params):
-    with pytest.raises(ValueError, match=next(iter(params))):
-        MetaRanker(**params).fit(X, Y)
 
 
 class Wrong(makers.MeanFeature):

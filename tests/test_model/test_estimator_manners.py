@@ -12,20 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker
 from metarank.distributed import DaskMetaRanker
-from metarank.model.auto import named_scorers
-from metarank.objectives import aggregate_labels
+from metarank.model.fitting.auto import named_scorers
 from metarank.scorers import LabelScorer
 from metarank.scorers.shortlister import Shortlister
 from metarank.shortlist import FastXML, OneVsAll, Parabel, XReg
 from metarank.text import LabelEmbedder
-from metarank.types.view import TrainingSet
 
 TREES = {"n_trees": 2, "max_leaf": 5}
 BOW = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 1}
@@ -79,7 +76,7 @@ def test_score_and_partial_fit_take_either_name():
 
 
 PARTS = (
-    *("data", "distributed", "features", "metrics", "objectives", "propensity", "ranker"),
+    *("data", "distributed", "metrics", "objectives", "ranker"),
     *("plot", "scorers", "serve", "shortlist", "text", "thresholds"),
 )
 HEAVY = {"dask", "distributed", "fastapi", "faiss", "lightgbm", "matplotlib", "numpy", "sklearn", "torch"}
@@ -167,28 +164,6 @@ def test_other_random_states_are_refused(name, random_state):
         model.set_params(random_state=random_state).fit(X, Y)
 
 
-def test_what_draws_without_a_model_takes_the_same_seeds():
-    Y = np.arange(40).reshape(20, 2) % 3
-    drawn = aggregate_labels(Y, "stochastic", random_state=np.random.default_rng(1))
-    assert (drawn == aggregate_labels(Y, "stochastic", random_state=np.random.default_rng(1))).all()
-    ds = makers.sparse()
-    view = TrainingSet(ds.X, ds.Y, np.zeros(ds.n_rows, np.int32)).view()
-    with pytest.raises(ValueError, match="random_state must be an integer for a fit in parts, got None"):
-        Parabel(n_trees=2, random_state=None).fit_trees(view, 0, 1)
-
-
-def test_a_run_that_goes_on_elsewhere_needs_a_seed_that_is_not_drawn(tmp_path):
-    ds = makers.texts()
-    with pytest.raises(
-        ValueError, match=r"random_state must be an integer where a checkpoint is kept, got None"
-    ):
-        LabelEmbedder(**BOW, random_state=None).fit(ds, checkpoint=tmp_path / "kept")
-    with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
-        model = DaskMetaRanker(client, resume=tmp_path, random_state=np.random.default_rng(0))
-        with pytest.raises(ValueError, match="random_state must be an integer where results are kept"):
-            model.fit(ds)
-
-
 @pytest.mark.check_beyond(1)
 @pytest.mark.parametrize(
     ("method", "as_given"),
@@ -221,7 +196,7 @@ def test_classes_are_names_or_numbers_and_follow_the_labels(tmp_path):
 
 
 @pytest.mark.check_beyond(2)
-@pytest.mark.parametrize("ranker", ["logistic", "pointwise", "lambdarank", "ensemble", "blend", "auto"])
+@pytest.mark.parametrize("ranker", ["logistic", "pointwise", "lambdarank", "ensemble", "auto"])
 def test_importances_are_shares_of_the_columns_in_the_scores(ranker, tmp_path):
     ds = makers.dense()
     model = MetaRanker(**makers.QUICK | {"ranker": ranker}).fit(ds)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, data, metrics
-from metarank.model.measure import Evaluation, training_counts
+from metarank.model.answering.measure import Evaluation, training_counts
 
 NAMES = ["P@1", "nDCG@3", "PSP@3", "MAP", "AUPRC", "micro-F1", "Hamming"]
 
@@ -73,5 +73,7 @@ def test_counts_of_models_that_were_changed():
     both = data.make_multilabel(120, n_features=8, n_labels=4, seed=0)
     model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(both.take(slice(0, 80)))
     model.partial_fit(both.take(slice(80, 120)))
-    np.testing.assert_array_equal(training_counts(model), np.asarray((both.Y > 0).sum(axis=0)).ravel())
-    assert training_counts(makers.fitted("texts")).shape == (3,)
+    np.testing.assert_array_equal(
+        training_counts(model.fitted_), np.asarray((both.Y > 0).sum(axis=0)).ravel()
+    )
+    assert training_counts(makers.fitted("texts").fitted_).shape == (3,)

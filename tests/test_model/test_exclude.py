@@ -30,6 +30,10 @@ def test_never_listed_decided_or_given_a_chance(fitted):
     probabilities = model.predict_proba(test, exclude=own)
     assert sp.issparse(probabilities) == bool(model.shortlisters_)
     assert not sp.csr_matrix(probabilities).toarray()[mask].any()
+    scores = model.decision_function(test, exclude=own)
+    for row, excluded in zip(scores, mask):
+        assert row[excluded].max(initial=-np.inf) <= row[~excluded].min()
+    assert model.score(test, exclude=own) <= 1
     plain = model.rank(test, k=6)
     free = ~mask.any(axis=1)
     np.testing.assert_array_equal(ranking.labels[free], plain.labels[free])
@@ -54,10 +58,3 @@ def test_without_by_hand():
     assert kept.indptr.tolist() == [0, 1, 1, 2]
     assert kept.labels.tolist() == [1, 4]
     assert kept.scores["s"].tolist() == [1, 3]
-
-
-@pytest.mark.parametrize("exclude", [[[0]], sp.csr_matrix((50, 5)), [[6]] * 50, "itself"])
-def test_what_does_not_fit_is_refused(fitted, exclude):
-    model, test = fitted
-    with pytest.raises((ValueError, TypeError), match="exclude"):
-        model.rank(test, exclude=exclude)

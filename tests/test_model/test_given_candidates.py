@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, load, metrics
 from metarank.metrics import evaluate
-from metarank.model.measure import evaluate_model
-from metarank.model.stages import PairsToRank
+from metarank.model.cascade import Lists
+from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.stages import TrainingLists
 from metarank.types.candidates import Candidates
 
 N, NEW = 60, 12
@@ -167,7 +168,7 @@ def test_candidates_are_a_plain_shortlist_where_the_fit_had_none():
 def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
     """The ranker's training table of a row does not change with the row's labels."""
     from metarank.scorers.crossfit import held_out_columns
-    from metarank.scorers.given.given_source import GivenScorer
+    from metarank.scorers.given.given_scorer import GivenScorer
 
     X, Y, _, _ = task()
     seen = []
@@ -186,10 +187,10 @@ def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
 def test_folds_of_the_scores_become_those_of_the_fit():
     X, Y, scores, _ = task()
     fold = np.arange(N) % 3
-    model = MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, candidates_fold=fold)
-    assert any("those of candidates_fold" in line for line in model.choices_)
-    with pytest.raises(ValueError, match="candidates_fold must have shape"):
-        MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, candidates_fold=fold[:5])
+    model = MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, folds=fold)
+    assert any("those of folds" in line for line in model.choices_)
+    with pytest.raises(ValueError, match="folds must have shape"):
+        MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, folds=fold[:5])
 
 
 def refusals() -> list:
@@ -268,23 +269,6 @@ def test_suggested_labels_are_given_ones():
     for pair in model.suggest_missing(5):
         assert stored[pair.row, pair.label]
         assert Y[pair.row, pair.label] == 0
-
-
-def test_scores_that_have_seen_the_labels_are_warned_of():
-    _, Y, scores, _ = task()
-    seen = {"good": scores["good"] + 3 * Y.multiply(scores["good"] > 0), "bad": scores["bad"]}
-    model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=seen)
-    with pytest.warns(UserWarning, match=r"candidates\['good'\] are right in 88% of the training rows"):
-        model.score(None, Y, candidates=scores | {"good": scores["bad"]})
-    with pytest.warns(UserWarning, match="had seen"):
-        evaluate_model(model, None, Y, ["P@1"], candidates=scores | {"good": scores["bad"]})
-
-
-def test_honest_scores_are_not_warned_of(recwarn):
-    _, Y, scores, _ = task()
-    model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=scores)
-    model.score(None, Y, candidates=scores)
-    assert not [w for w in recwarn if "training rows" in str(w.message)]
 
 
 @pytest.mark.parametrize("name", ["candidates", "pair_features"])
@@ -393,7 +377,9 @@ def test_a_source_and_a_feature_of_one_name_are_told_apart():
 @pytest.mark.parametrize(("n_rows", "leaves"), [(100, 7), (250, 15)])
 def test_few_given_pairs_are_ordered_by_small_trees(n_rows, leaves):
     pairs = Candidates.all_labels(n_rows, 1000)
-    options = {"is_classifier": [False], "is_shortlisted": True, "standardize": True, "is_given": True}
-    gains, fold = np.zeros(pairs.n_pairs, np.float32), np.zeros(n_rows, np.int32)
-    ranker = PairsToRank("auto", None, pairs, gains, None, fold, 0, **options).new_ranker([])
+    options = FitOptions.of(MetaRanker().get_params(), seed=0, n_jobs=1)
+    rows, gains = np.arange(n_rows), np.zeros(pairs.n_pairs, np.float32)
+    known = {"is_shortlisted": True, "is_given": True}
+    lists = TrainingLists(rows, np.zeros(n_rows, np.int32), rows, None, Lists(pairs), gains, options, **known)
+    ranker = lists.new_ranker([])
     assert ranker.candidates[0].num_leaves == leaves

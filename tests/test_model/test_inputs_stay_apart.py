@@ -147,8 +147,8 @@ CASES = {
     "lists": (fit(), (lambda: dense_rows().tolist(), names_of_rows), dense_rows),
     "texts": (fit(), (some_texts, labels_of_texts), some_texts),
     "array of texts": (fit(), (lambda: np.array(some_texts(), object), labels_of_texts), some_texts),
-    "label_text": (
-        lambda X, Y, texts: MetaRanker(**QUICK, label_text=texts).fit(X, Y),
+    "names of labels": (
+        lambda X, Y, names: MetaRanker(**QUICK).fit(X, Y, labels=names),
         (some_texts, labels_of_texts, lambda: ["wave", "bread", "code"]),
         some_texts,
     ),

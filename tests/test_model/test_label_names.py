@@ -126,8 +126,7 @@ def test_a_list_for_all_rows_in_fit():
 @pytest.mark.parametrize("saved", [False, True])
 def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.serve import ServeOptions
+    from metarank.apps.serve.answers import Answerer
 
     model, data = fitted
     model.save(tmp_path / "M")
@@ -138,9 +137,7 @@ def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
     for parameter in ("allowed", "exclude"):
         expected = model.rank(X, k=4, **{parameter: names})
         body = {"instances": X if isinstance(X, list) else X.tolist(), "k": 4, parameter: names}
-        reply = Answerer(model, ServeOptions()).answer_one(Call("rank", json.dumps(body).encode()))
-        assert reply.status == 200, reply.body
-        found = json.loads(reply.body)["rankings"]
+        found = Answerer(model).rank(json.dumps(body).encode())["rankings"]
         assert [[(e["label"], e["score"]) for e in row] for row in found] == list(expected)
         if data.texts is None:
             continue
@@ -269,15 +266,14 @@ def test_labels_as_they_are_shown():
 )
 def test_cuts_take_the_spelling_of_metrics(metric):
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.serve import ServeOptions
+    from metarank.apps.serve.answers import Answerer
 
     model = model_of("texts")
     texts = list(DATA.texts[:5])
     expected = model.predict(texts, metric.lower())
     assert (model.predict(texts, metric) != expected).nnz == 0
     body = json.dumps({"instances": texts, "optimize": metric}).encode()
-    rows = json.loads(Answerer(model, ServeOptions()).answer_one(Call("rank", body)).body)["rankings"]
+    rows = Answerer(model).rank(body)["rankings"]
     for i, row in enumerate(rows):
         assert {e["label"] for e in row if e["kept"]} == set(expected[i].indices.tolist())
     with pytest.raises(ValueError, match="optimize must be"):
@@ -301,8 +297,7 @@ def test_sets_by_name_are_those_of_the_matrix(fitted):
 def test_names_by_every_reader(fitted, tmp_path, capsys):
     """The ranking, the command line, the service and an explanation call a label alike."""
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.serve import ServeOptions
+    from metarank.apps.serve.answers import Answerer
 
     model, data = fitted
     if data.texts is None:
@@ -312,7 +307,7 @@ def test_names_by_every_reader(fitted, tmp_path, capsys):
     for row, names in zip(ranking, shown):
         assert names == [model.label_table_.shown(label) for label, _ in row] + [None] * (3 - len(row))
     body = json.dumps({"instances": list(data.texts), "k": 3}).encode()
-    rows = json.loads(Answerer(model, ServeOptions()).answer_one(Call("rank", body)).body)["rankings"]
+    rows = Answerer(model).rank(body)["rankings"]
     assert [[e["name"] for e in row] for row in rows] == [[n for n in names if n] for names in shown]
     model.save(tmp_path / "M")
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in data.texts))
@@ -349,9 +344,3 @@ def test_the_index_of_a_frame_is_kept():
     assert model.rank(pd.Series(rows, index=days), k=1).to_frame()["row"].dtype == days.dtype
     frame = pd.DataFrame(makers.dense().X[:4], index=list("wxyz"))
     assert makers.fitted("dense").rank(frame, k=1).to_frame()["row"].tolist() == list("wxyz")
-
-
-def test_texts_of_labels_need_words_to_be_compared_with():
-    X = sp.random(30, 8, 0.5, "csr", np.float32, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="label_text needs texts, or feature names that are words"):
-        MetaRanker(label_text=["one", "two"], effort="low").fit(X, np.arange(30)[:, None] % 2 == np.arange(2))

@@ -8,7 +8,7 @@ import pytest
 from metarank import MetaRanker, load
 from metarank.apps.cli import main
 from metarank.data import Dataset
-from metarank.model.chosen_language import chosen_language, held_out_quality
+from metarank.model.fitting.encoding import chosen_language, held_out_quality
 from metarank.types.view import fold_of_rows
 
 QUICK = dict(shortlister=["neighbors", "names"], n_folds=2, n_jobs=1)
@@ -45,12 +45,6 @@ def test_saved_and_loaded_alike(stemmed, tmp_path):
     np.testing.assert_array_equal(again.decision_function(rows), stemmed.decision_function(rows))
     assert again.language == "en"
     assert again.encoder_.vectorizer.language_ == "english"
-
-
-def test_none_is_saved_as_older_versions_save_it(tmp_path):
-    MetaRanker(**QUICK | {"shortlister": "neighbors"}).fit(subjects()).save(tmp_path / "plain")
-    for file in (tmp_path / "plain").iterdir():
-        assert b'"language' not in file.read_bytes()
 
 
 def test_answers_do_not_depend_on_threads_or_batches(stemmed):

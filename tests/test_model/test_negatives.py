@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from makers import QUICK, saved_bytes
 
 from metarank import MetaRanker, data
-from metarank.model.unjudged import believed_gains, labelled_share, relevant_though_unlabelled
+from metarank.model.fitting.unjudged import believed_gains, labelled_share, relevant_though_unlabelled
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_rejected
 from metarank.types.label_table import LabelTable
@@ -88,36 +87,8 @@ def test_a_rejected_label_is_not_missing(models):
     assert not any(rejected[row, label] or train.Y[row, label] for row, label in pairs)
 
 
-def test_an_unfitted_model_is_fitted():
-    train, rejected = half_labelled()
-    model = MetaRanker(**QUICK).partial_fit(train, negatives=rejected)
-    assert any(c.startswith("negatives: ") for c in model.choices_)
-
-
-def test_rows_that_are_added_are_judged_too():
-    train, rejected = half_labelled()
-    more, plain = (MetaRanker(**QUICK).fit(train, negatives=rejected) for _ in range(2))
-    with pytest.warns(UserWarning, match="negatives of added rows count as labels that the rows lack"):
-        more.partial_fit(train.take(slice(0, 5)), negatives=rejected[:5])
-    plain.partial_fit(train.take(slice(0, 5)))
-    assert np.array_equal(more.decision_function(TEST), plain.decision_function(TEST))
-    n_rows, labelled = more.n_rows_, [row.indices[:1].tolist() for row in train.Y[:5].tocsr()]
-    with pytest.raises(ValueError, match="negatives must not hold labels of Y"):
-        more.partial_fit(train.take(slice(0, 5)), negatives=labelled)
-    with pytest.raises(ValueError, match="negatives must have 5 rows"):
-        more.partial_fit(train.take(slice(0, 5)), negatives=rejected[:4])
-    assert more.n_rows_ == n_rows
-
-
-DENSE = pd.DataFrame([[0, 1, 0], [1, 0, 0]], columns=["a", "b", "c"])
+DENSE = np.array([[0, 1, 0], [1, 0, 0]])
 FORMS = [
-    DENSE.to_numpy(),
-    DENSE.to_numpy(bool),
-    DENSE,
-    DENSE[["c", "b", "a"]],
-    DENSE.set_axis([7, 8, 9], axis=1),
-    pl.from_pandas(DENSE),
-    pl.from_pandas(DENSE).to_arrow(),
     sp.csr_matrix(DENSE),
     sp.coo_array(DENSE),
     [["b"], ["a"]],
@@ -135,10 +106,8 @@ def test_negatives_take_the_forms_of_labels(form):
 
 
 BAD_FORMS = [
-    (DENSE.to_numpy()[:, :2], "must have 2 rows and 3 labels, got 2 and 2"),
-    (DENSE.to_numpy() - 1, "negatives must hold values >= 0"),
-    (DENSE.rename(columns={"a": "z"}), "the columns of negatives must name labels of this model.*got 'z'"),
-    (DENSE.astype(str), "negatives must hold"),
+    (sp.csr_matrix(DENSE[:, :2]), "must have 2 rows and 3 labels, got 2 and 2"),
+    (DENSE, "negatives must be Candidates, a sparse matrix .*, got ndarray"),
     ([["a"], []], "negatives must not hold labels of Y, got 'a' at row 0 in both"),
     ("a", "negatives must be"),
 ]
@@ -228,20 +197,18 @@ LISTS = [[] for _ in range(600)]
 
 
 @pytest.mark.parametrize(
-    ("negatives", "error", "said"),
+    ("negatives", "said"),
     [
-        (LISTS[:9], ValueError, "negatives must have 600 rows and 6 labels, got 9 and 6"),
-        (sp.csr_matrix((600, 5)), ValueError, "negatives must have 600 rows and 6 labels, got 600 and 5"),
-        ([[7], *LISTS[1:]], ValueError, "negatives .*7"),
-        ([["sea"], *LISTS[1:]], (ValueError, TypeError), "negatives .*'sea'"),
-        ([0] * 600, TypeError, "negatives must"),
-        (np.zeros((600, 5)), ValueError, "negatives must have 600 rows and 6 labels, got 600 and 5"),
-        ("sea", TypeError, "negatives must be"),
-        (TRAIN.Y, ValueError, "negatives must not hold labels of Y, got .* at row .* in both"),
+        (LISTS[:9], "negatives must have 600 rows and 6 labels, got 9 and 6"),
+        ([[7], *LISTS[1:]], "negatives .*7"),
+        ([["sea"], *LISTS[1:]], "negatives .*'sea'"),
+        ([0] * 600, "negatives must"),
+        ("sea", "negatives must be"),
+        (TRAIN.Y, "negatives must not hold labels of Y, got .* at row .* in both"),
     ],
 )
-def test_bad_input(negatives, error, said):
-    with pytest.raises(error, match=said):
+def test_bad_input(negatives, said):
+    with pytest.raises((ValueError, TypeError), match=said):
         MetaRanker(**QUICK).fit(TRAIN, negatives=negatives)
 
 

@@ -7,10 +7,9 @@ from html import unescape
 
 import makers
 import numpy as np
-import pandas as pd
 import pytest
 
-from metarank import MetaRanker, MultiObjectiveRanker, Ranking, pareto_front
+from metarank import MetaRanker, Ranking
 from metarank.objectives import diagnose
 
 HOSTILE = "<script>alert('1')</script> & \"quoted\" \x1b[31m"
@@ -67,18 +66,3 @@ def test_a_ranking_is_its_first_rows_and_ranks():
     called = list(ET.fromstring(ids.with_index(["first", "<second>"])._repr_html_()).iter("tr"))
     assert [row[0].text for row in called[1:]] == ["first", "<second>"]
     assert "<td" not in ids.rows(slice(0, 0))._repr_html_()
-
-
-def test_a_front_is_a_picture_and_a_frame():
-    X, Y = named_rows()
-    settings = MultiObjectiveRanker(model="linear", n_rounds=3, n_jobs=1)
-    front = pareto_front(X, Y, ranker=settings, aggregations=["label", "loss"], n_weights=3)
-    assert ET.fromstring(front._repr_svg_()).tag.endswith("svg")
-    frame = front.to_frame()
-    assert isinstance(frame, pd.DataFrame)
-    values = [f"{kind} {name}" for kind in ("weight", "auc") for name in Y]
-    assert list(frame.columns) == ["aggregation", *values, "on_front", "knee"]
-    np.testing.assert_array_equal(frame[values], np.hstack([front.weights, front.points]))
-    assert frame["aggregation"].tolist() == front.aggregation
-    assert frame["on_front"].tolist() == front.on_front.tolist()
-    assert frame.index[frame["knee"]].tolist() == [front.knee]

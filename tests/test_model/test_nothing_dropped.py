@@ -1,6 +1,5 @@
 """Columns and texts are learned from, refused by name, or left out with a line that says so."""
 
-import json
 import logging
 
 import makers
@@ -10,7 +9,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, load
 from metarank.apps.cli import main
-from metarank.data import from_frame, read_parquet, to_parquet, write_xc
+from metarank.data import from_frame, to_parquet, write_xc
 from metarank.data import load as load_data
 
 ROWS = makers.texts()
@@ -45,7 +44,7 @@ def test_columns_left_out_are_told_in_one_line(kind, tmp_path, capsys):
         ds = load_data(path, text_column="text", labels_column="tags")
     assert (ds.texts, ds.n_features) == (ROWS.texts, 0)
     (said,) = [str(warning.message) for warning in told]
-    assert said == f"{ds.name if kind == 'parquet' else path}: left out 2 columns: 'id', 'url'"
+    assert said == f"{path}: left out 2 columns: 'id', 'url'"
     assert main(["inspect", str(path), "--text-column", "text", "--labels-column", "tags"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if "left out" in line] == [f"metarank: warning: {said}"]
@@ -84,7 +83,7 @@ def test_titles_are_for_display(tmp_path, caplog):
     assert (read.titles, read.texts, read.summary()["titles"]) == (titles, None, True)
     assert read.take([2, 0]).titles == ["the 2th", "the 0th"]
     to_parquet(read, tmp_path / "t.parquet")
-    assert read_parquet(tmp_path / "t.parquet").titles == titles
+    assert load_data(tmp_path / "t.parquet").titles == titles
     titled, plain = MetaRanker(**makers.QUICK).fit(read), MetaRanker(**makers.QUICK).fit(ds)
     assert np.array_equal(titled.decision_function(ds), plain.decision_function(ds))
     titled.save(tmp_path / "m")
@@ -93,21 +92,6 @@ def test_titles_are_for_display(tmp_path, caplog):
     assert set(names) <= set(titles)
     with pytest.raises(ValueError, match="titles must have 60 entries, got 1"):
         Dataset(ds.X, titles=["a"])
-
-
-def test_titles_in_files_of_earlier_versions(tmp_path):
-    """They stood beside X as texts."""
-    import pyarrow.parquet as pq
-
-    to_parquet(Dataset(np.eye(2), [["a"], ["b"]], titles=["u", "v"]), tmp_path / "t.parquet")
-    table = pq.read_table(tmp_path / "t.parquet")
-    about = json.loads(table.schema.metadata[b"metarank"])
-    for field in ("label_separator", "label_names_are_ids"):
-        del about[field]
-    old = table.rename_columns({"titles": "text"}).replace_schema_metadata({b"metarank": json.dumps(about)})
-    pq.write_table(old, tmp_path / "old.parquet")
-    read = read_parquet(tmp_path / "old.parquet")
-    assert (read.titles, read.texts, read.label_separator) == (["u", "v"], None, "auto")
 
 
 def test_a_warning_points_at_the_line_that_called():

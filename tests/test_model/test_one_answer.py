@@ -18,20 +18,20 @@ from metarank.apps.cli import main
 from metarank.apps.report.content import MODEL, measure_report
 from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
-from metarank.model.explain import LEAN, rounded_to_sum
-from metarank.model.measure import evaluate_model
-from metarank.model.request import read_request
+from metarank.model.answering.explain import BOOST, rounded_to_sum
+from metarank.model.answering.measure import Evaluation
+from metarank.model.answering.request import read_request
 
 
 class Case(NamedTuple):
-    """A model that leans towards rare labels, and rows it is asked about."""
+    """A model that boosts rare labels, and rows it is asked about."""
 
     model: MetaRanker
     rows: Any
 
 
 def _lean(model: MetaRanker) -> MetaRanker:
-    model.propensity_weight_ = 0.7
+    model.fitted_.propensity_weight = 0.7
     return model
 
 
@@ -134,12 +134,14 @@ def test_contributions_add_up_to_the_score(kind):
     found = model.explain(rows.take([0]), label)
     total = math.fsum([found.base, *(effect for _, _, effect in found.contributions)])
     assert np.float32(total) == np.float32(found.score)
-    expected = [effect for column, _, effect in found.contributions if column == LEAN]
-    assert expected == [pytest.approx(model.fitted_.lean_of(np.array([label]), 0.7)[0])] * (len(expected) > 0)
+    expected = [effect for column, _, effect in found.contributions if column == BOOST]
+    assert expected == [pytest.approx(model.fitted_.boost_of(np.array([label]), 0.7)[0])] * (
+        len(expected) > 0
+    )
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
     request = read_request(model.fitted_, rows.take([0]))
-    ((_, table, _),) = model.answering().described(request)
+    ((_, table, _),) = model.answering().describe(request)
     at = np.flatnonzero(table.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
     assert found.base == pytest.approx(start, abs=1e-4 * max(1, abs(found.score)))
@@ -154,8 +156,8 @@ def test_what_is_printed_adds_up_to_the_last_digit(kind):
         effects = [int(re.match(r" *([+-]\d+\.\d{3}) ", line)[1].replace(".", "")) for line in lines[:-1]]
         assert lines[-1].strip() == f"={found.score:.3f}"
         assert sum(effects) == round(1000 * found.score)
-        if any(column == LEAN for column, _, _ in found.contributions):
-            assert sum(LEAN in line for line in lines) == 1
+        if any(column == BOOST for column, _, _ in found.contributions):
+            assert sum(BOOST in line for line in lines) == 1
         for n in (1, 3, 100):
             told = reasons(found, n)
             assert round(sum(1000 * r.contribution for r in told)) == round(1000 * round(found.score, 3))
@@ -165,7 +167,7 @@ def test_what_is_printed_adds_up_to_the_last_digit(kind):
 def test_evaluation_measures_what_is_ranked_and_predicted(kind, weight):
     model, rows = case(kind)
     names = ["P@1", "P@3", "nDCG@3", "PSP@3", "MAP", "micro-F1"]
-    found = evaluate_model(model, rows, rows.Y, names, propensity_weight=weight)
+    found = Evaluation(model, rows, rows.Y, propensity_weight=weight).values(names)
     options = {"inv_propensity": model.inv_propensity_}
     ranking = model.rank(rows, k=model.n_labels_, propensity_weight=weight)
     of_lists = metrics.evaluate(rows.Y, ranking, names[:-1], **options)
@@ -183,17 +185,17 @@ def test_the_report_says_what_evaluation_says(kind, tmp_path):
     model, rows = case(kind)
     report = measure_report(model, rows, baselines={}, n_examples=2)
     values = report.metrics[MODEL]
-    found = evaluate_model(model, rows, rows.Y, list(values))
+    found = Evaluation(model, rows, rows.Y).values(list(values))
     assert {name: interval.value for name, interval in values.items()} == pytest.approx(found)
     ranking = model.rank(rows, k=10)
     titles = {e.title for e in report.examples}
     assert titles
     for example in report.examples:
-        for suggestion in (*example.found, *example.proposed):
-            assert f"{sum(r.contribution for r in suggestion.reasons):.3f}" == f"{suggestion.score:.3f}"
+        for _, suggestion in (*example.found, *example.proposed):
+            assert f"{sum(r.contribution for r in reasons(suggestion)):.3f}" == f"{suggestion.score:.3f}"
             assert np.float32(suggestion.score) in ranking.scores[:, suggestion.rank - 1]
-    sources = [title for title, _ in report.importance.blocks]
-    assert (LEAN in sources) == (model.thresholds_.scores_per_logit > 0)
+    sources = [title for title, _ in report.importance.sources]
+    assert (BOOST in sources) == (model.thresholds_.scores_per_logit > 0)
 
 
 def test_the_lean_changes_orders_here():
@@ -268,7 +270,7 @@ def test_a_weight_out_of_range_is_refused_by_every_door(value):
         lambda: model.decision_function(rows, propensity_weight=value),
         lambda: model.score(rows, propensity_weight=value),
         lambda: model.explain(rows.take([0]), 0, propensity_weight=value),
-        lambda: evaluate_model(model, rows, rows.Y, ["P@1"], propensity_weight=value),
+        lambda: Evaluation(model, rows, rows.Y, propensity_weight=value).values(["P@1"]),
     ):
         with pytest.raises((ValueError, TypeError), match="propensity_weight must be a number in"):
             ask()
@@ -288,17 +290,17 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_command_line_gives_the_same_answers(files, weight, capsys):
     model, rows = case("shortlisted")
-    lean = [] if weight is None else ["--propensity-weight", str(weight)]
+    boost = [] if weight is None else ["--propensity-weight", str(weight)]
     used = model.propensity_weight_ if weight is None else weight
     there = [str(files / "model"), str(files / "rows.parquet")]
     ranking = model.rank(rows, k=3, propensity_weight=weight)
-    assert main(["predict", *there, "--top", "3", "--format", "jsonl", *lean]) == 0
+    assert main(["predict", *there, "--top", "3", "--format", "jsonl", *boost]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [[entry["label"] for entry in r["labels"]] for r in records] == ranking.labels.tolist()
     scores = [[entry["score"] for entry in r["labels"]] for r in records]
     np.testing.assert_array_equal(np.float32(scores), ranking.scores)
 
-    assert main(["explain", *there, "--row", "2", "--top", "2", "--json", *lean]) == 0
+    assert main(["explain", *there, "--row", "2", "--top", "2", "--json", *boost]) == 0
     explanations = json.loads(capsys.readouterr().out)
     assert [e["label"] for e in explanations] == ranking.labels[2, :2].tolist()
     assert [e["rank"] for e in explanations] == [1, 2]
@@ -306,18 +308,19 @@ def test_the_command_line_gives_the_same_answers(files, weight, capsys):
     for e in explanations:
         total = math.fsum([e["base"], *(effect for _, _, effect in e["contributions"])])
         assert np.float32(total) == np.float32(e["score"])
-        assert [column for column, _, _ in e["contributions"]].count(LEAN) == (used > 0)
+        assert [column for column, _, _ in e["contributions"]].count(BOOST) == (used > 0)
 
     report = files / f"report-{weight}.html"
     names = ["P@1", "P@3", "nDCG@5", "PSP@5", "micro-F1"]
-    arguments = ["evaluate", *there, "--metrics", ",".join(names), *lean]
+    arguments = ["evaluate", *there, "--metrics", ",".join(names), *boost]
     assert main([*arguments, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["propensity_weight"] == used
-    expected = evaluate_model(model, rows, rows.Y, names, propensity_weight=weight)
+    expected = Evaluation(model, rows, rows.Y, propensity_weight=weight).values(names)
     assert {name: said[name] for name in names} == pytest.approx(expected)
-    assert main([*arguments, "--report", str(report)]) == 0
+    assert main(arguments) == 0
     table = capsys.readouterr().out
+    assert main(["report", *there, *boost, "--out", str(report)]) == 0
     assert f"propensity weight of the lists: {used:g}" in table
     page = report.read_text()
     for name in names:
@@ -339,43 +342,43 @@ def test_a_weight_on_the_command_line_is_checked_first(command, capsys):
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_service_gives_the_same_answers(weight):
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.apps.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer
 
     model, rows = case("shortlisted")
-    answerer = Answerer(model, ServeOptions())
+    answerer = Answerer(model)
     text = rows.texts[1]
     ranking = model.rank([text], k=4, propensity_weight=weight)
     asked: dict[str, Any] = {"instance": text, "k": 4}
     asked |= {} if weight is None else {"propensity_weight": weight}
 
-    def answer(path: str) -> Any:
-        reply = answerer.answer_one(Call(path, json.dumps(asked).encode()))
-        assert reply.status == 200, reply.body
-        return json.loads(reply.body)
-
-    entries = answer("rank")["rankings"][0]
+    body = json.dumps(asked).encode()
+    entries = answerer.rank(body)["rankings"][0]
     assert [entry["label"] for entry in entries] == ranking.labels[0].tolist()
     assert [entry["score"] for entry in entries] == ranking.scores[0].tolist()
-    for place, found in enumerate(answer("explain")["explanations"], 1):
+    for place, found in enumerate(answerer.explain(body)["explanations"], 1):
         assert (found["label"], found["rank"]) == (entries[place - 1]["label"], place)
         assert found["score"] == entries[place - 1]["score"]
         assert f"{sum(r['contribution'] for r in found['reasons']):.3f}" == f"{found['score']:.3f}"
 
 
-def test_a_service_takes_its_weight_from_the_command_line(files):
-    from metarank.apps.cli import build_parser
-    from metarank.apps.cli._common import load_model
+def test_a_service_takes_its_weight_from_the_command_line(files, monkeypatch):
+    pytest.importorskip("fastapi")
+    from metarank.apps.serve.reload import ModelHolder
 
-    args = build_parser().parse_args(["serve", str(files / "model"), "--propensity-weight", "0"])
-    args.jobs = 1
-    assert load_model(args.model, args).propensity_weight_ == 0
+    holders = []
+    monkeypatch.setattr(
+        "metarank.apps.serve.run.create_app",
+        lambda model, propensity_weight, **_: holders.append(ModelHolder(model, propensity_weight)),
+    )
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: None)
+    assert main(["serve", str(files / "model"), "--propensity-weight", "0"]) == 0
+    assert holders[0].current.answerer.model.propensity_weight_ == 0
 
 
 @pytest.mark.parametrize("name", ["text", "shortlisted"])
 def test_a_loaded_model_and_a_cluster_give_the_same_answers(name, tmp_path):
     pytest.importorskip("distributed")
-    from metarank.distributed import ShardedRanker, rank
+    from metarank.distributed import DaskMetaRanker
 
     model, rows = case(name)
     model.save(tmp_path / "model")
@@ -384,21 +387,16 @@ def test_a_loaded_model_and_a_cluster_give_the_same_answers(name, tmp_path):
     x, label = rows.take([0]), int(expected.labels[0, 0])
     assert again.explain(x, label) == model.explain(x, label)
     with clusters.cluster(2) as client:
-        for found in (
-            again.rank(rows, k=3),
-            rank(model, rows, 3, client=client),
-            ShardedRanker(model, client=client).rank(rows, 3),
-        ):
+        distributed = DaskMetaRanker(client, **model.get_params(deep=False))
+        distributed.fitted_ = model.fitted_
+        for found in (again.rank(rows, k=3), distributed.rank(rows, 3)):
             np.testing.assert_array_equal(found.labels, expected.labels)
             np.testing.assert_array_equal(found.scores, expected.scores)
-        leaning = model.rank(rows, k=3, propensity_weight=2.5)
-        sharded = ShardedRanker(model, client=client).rank(rows, 3, propensity_weight=2.5)
-        np.testing.assert_array_equal(sharded.labels, leaning.labels)
 
 
 def test_scores_that_look_equal_are_ordered_by_label():
     model = case("dense").model
-    scored = model.fitted_.scored(makers.pairs_of(1, 4), np.array([1.0, 1.0 + 1e-9, 1.0, 0.5]), 0)
+    scored = model.fitted_.with_scores(makers.pairs_of(1, 4), np.array([1.0, 1.0 + 1e-9, 1.0, 0.5]), 0)
     assert scored.scores.dtype == np.float32
     assert scored.scores[0] == scored.scores[1]
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker
-from metarank.model import memory
-from metarank.model.auto import named_scorers
+from metarank.model.answering import answer
+from metarank.model.fitting.auto import named_scorers
 from metarank.ranker.assemble import joined_columns
 from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.shortlist import Parabel
@@ -99,7 +99,7 @@ def test_rows_are_judged_one_by_one(maker, params, monkeypatch):
     assert_same({n: v[order] for n, v in whole.items()}, parts(model, rows_of(ds, order)))
     for row in (0, 7, ds.n_rows - 1):
         assert_same({n: v[row : row + 1] for n, v in whole.items()}, parts(model, rows_of(ds, [row])))
-    monkeypatch.setattr(memory, "CHUNK_PAIRS", 7 * model.n_labels_ if model.n_labels_ < 1000 else 700)
+    monkeypatch.setattr(answer, "CHUNK_PAIRS", 7 * model.n_labels_ if model.n_labels_ < 1000 else 700)
     assert_same(whole, parts(model, rows_of(ds)))
 
 
@@ -189,26 +189,22 @@ def test_few_rows(n):
     Y = (rng.random((n, 3)) < 0.5).astype(int)
     Y[0] = [1, 0, 0]
     X = rng.normal(size=(n, 4))
+    efforts = [{"effort": effort, "ranker": "auto"} for effort in ("low", "medium")]
+    for rows in (X, sp.csr_matrix(X * (rng.random(X.shape) < 0.1))) if n == 7 else ():
+        for params in efforts:
+            fit_and_ask(rows, Y, **params)
     for seed, ranker in enumerate(["auto", "lambdarank", "binary", "logistic"]):
         model = fit_and_ask(X, Y, ranker=ranker, random_state=seed)
         assert model.rank(X[:1], k=100).labels.shape == (1, 3)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("effort", ["low", "medium", "high"])
-def test_few_rows_at_every_effort(effort, sparse):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(7, 40)) * (rng.random((7, 40)) < (0.1 if sparse else 1))
-    fit_and_ask(X, [[0], [1], [0, 1], [2], [], [1, 2], [0]], effort=effort, ranker="auto")
-
-
 def every_scorer(sparse: bool) -> list:
     """All that can describe a pair, small."""
-    smaller = {"extra-trees": {"n_trees": 5}, "boosted": {"n_rounds": 3}}
+    smaller = {"extra-trees": {"n_trees": 5}}
     known = named_scorers()
     names = (
         set(known)
-        - {"names", "spelling", "mentions", "name-record", "embedder", "label-vectors"}
+        - {"names", "spelling", "mentions", "name-record", "label-vectors"}
         - ({"rbf-svm", "rbf-ridge", "laplacian-ridge"} if sparse else set())
     )
     return [known[name](**smaller.get(name, {})) for name in sorted(names)]
@@ -388,6 +384,7 @@ def test_renamed_or_reordered_columns_are_refused():
     frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
     model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(frame, rng.random((40, 2)) < 0.5)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.n_features_in_ == 3
     model.rank(frame)
     with pytest.raises(ValueError, match="column 0 is 'b', was 'a'"):
         model.rank(frame[["b", "a", "c"]])
@@ -404,34 +401,6 @@ def test_beside_classifiers_distances_count_within_the_list_only():
     assert "l2_nn1" in alone.feature_columns_
 
 
-def test_a_fit_that_fails_leaves_the_model_as_it_was(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
-    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(X, Y)
-    before = model.decision_function(X)
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("metarank.model.judge.LearnedCuts.fit", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X * 2, ~Y)
-    with pytest.raises(ValueError, match="exclude"):
-        model.fit(X, Y, exclude=[[0, 1, 2]] * 60)
-    np.testing.assert_array_equal(model.decision_function(X), before)
-
-
-def test_excluded_labels_stand_last_and_count_nowhere():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
-    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(X, Y)
-    exclude = [[1]] * 60
-    assert (model.decision_function(X, exclude=exclude).argmin(axis=1) == 1).all()
-    assert (model.predict_proba(X, exclude=exclude)[:, 1] == 0).all()
-    assert model.score(X, Y, exclude=exclude) <= 1
-
-
 @pytest.mark.parametrize("kind", ["dense", "texts"])
 def test_columns_that_a_model_was_not_fitted_on_do_not_reach_it(kind, monkeypatch):
     """A later version may derive more columns; models that were saved before answer as they did."""
@@ -442,7 +411,7 @@ def test_columns_that_a_model_was_not_fitted_on_do_not_reach_it(kind, monkeypatc
         joined, of_classifiers = joined_columns(columns, *rest)
         return {"derived": next(iter(joined.values())) ** 2, **joined}, of_classifiers
 
-    monkeypatch.setattr("metarank.model.answer.joined_columns", with_one_more)
+    monkeypatch.setattr("metarank.model.answering.answer.joined_columns", with_one_more)
     after = model.rank(ds)
     assert before.labels.tobytes() == after.labels.tobytes()
     assert before.scores.tobytes() == after.scores.tobytes()

@@ -12,13 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load
-from metarank.model.answer import Answering
-from metarank.model.request import read_request
+from metarank.model.answering.answer import Answering
+from metarank.model.answering.request import read_request
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import csr_parts
 
-KEPT = Path(__file__).parents[1] / "compatibility" / "kinds"
+KEPT = Path(__file__).parents[1] / "golden" / "kinds"
 QUICK = {"n_folds": 2, "n_jobs": 1, "shortlist_size": 12}
 # The rows, shortlisters and other parameters. Of rankers that are no trees the plan makes the table alone.
 KINDS = {
@@ -30,7 +30,7 @@ KINDS = {
     "names and spelling": ("many_texts", ["neighbors", "names", "spelling"], {"ranker": "pointwise"}),
     "one tree": ("many_texts", [Parabel(n_trees=1), "names"], {"ranker": "pointwise"}),
     "ridge": ("many_labels", ["one-vs-all"], {"features": ["neighbors", "centroids"], "ranker": "pointwise"}),
-    "raw distances": ("many_labels", ["neighbors"], {"features": "yang2012", "ranker": "lambdarank"}),
+    "raw distances": ("many_texts", ["neighbors"], {"features": "yang2012", "ranker": "lambdarank"}),
     "votes by propensity": (
         "many_labels",
         [NeighborShortlister(ks=(3, 7), relevance="inverse-propensity")],
@@ -40,6 +40,14 @@ KINDS = {
     "an ensemble": ("many_texts", ["neighbors", "names"], {}),
     "a linear ranker": ("many_texts", ["neighbors", "names"], {"ranker": "logistic", "effort": "low"}),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_numbers_of_neighbors():
+    """What `features="yang2012"` compares."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("metarank.model.fitting.sources.GRID", (5, 10))
+        yield
 
 
 @cache
@@ -69,10 +77,8 @@ def test_the_plan_answers_as_the_stages_do(kind):
     assert model.fitted_.plan is not None
     assert model.fitted_.plan.ranks == (kind not in ("an ensemble", "a linear ranker"))
     request = read_request(model.fitted_, X)
-    answering, whole = model.answering(), slice(0, request.X.shape[0])
-    described = [
-        answering._described(whole, request.X, request, 5, plan) for plan in (model.fitted_.plan, None)
-    ]
+    answering = model.answering()
+    described = [answering._describe_chunk(request, 5, plan) for plan in (model.fitted_.plan, None)]
     tables = [part.table for part in described]
     assert tables[0].names == tables[1].names
     assert same(tables[0].values, tables[1].values)
@@ -82,7 +88,7 @@ def test_the_plan_answers_as_the_stages_do(kind):
         found = [getattr(part.lists, name) for part in described]
         assert same(*found) if found[1] is not None else found[0] is None
     if model.fitted_.plan.ranks:
-        assert answering._scored_whole(model.fitted_.plan, request.X, None) is not None
+        assert answering._score_by_plan(model.fitted_.plan, request, None) is not None
     for ask in (
         lambda m, rows: m.rank(rows, 7).scores,
         lambda m, rows: m.rank(rows, 7).labels,
@@ -118,13 +124,6 @@ def test_rows_without_evidence_are_answered_by_frequency(kind):
     assert same(found.labels, expected.labels)
     assert same(found.scores, expected.scores)
     assert same(model.predict_proba(X), without_plan(model).predict_proba(X))
-
-
-@pytest.mark.parametrize("folder", ["texts-cascade"])
-def test_models_saved_before_have_a_plan_too(folder):
-    model = load(KEPT / folder)
-    if model.fitted_.shortlisters:
-        assert model.fitted_.plan is not None
 
 
 class Louder(NeighborShortlister):
@@ -180,7 +179,7 @@ def test_answers_come_by_the_plan(monkeypatch):
     def refused(*args):
         raise AssertionError("the stages were asked")
 
-    monkeypatch.setattr(Answering, "_described", refused)
+    monkeypatch.setattr(Answering, "_describe_chunk", refused)
     assert same(model.rank(X, 3).scores, ranked)
     assert same(model.predict(X), predicted)
 
@@ -217,6 +216,6 @@ def test_a_source_that_proposes_nothing_cannot_be_asked_to():
     rows = csr_parts(sp.csr_matrix(np.eye(2, dtype=np.float32)))
     no_words = np.zeros(1, np.int64), np.zeros(0, np.int64)
     with pytest.raises(ValueError, match="proposes no labels"):
-        plan.answer(*rows, *no_words, 2, True, 1)
+        plan.answer(rows, *no_words, 2, True, 1)
     with pytest.raises(ValueError, match="needs a ranker"):
-        plan.answer(*rows, *no_words, 2, False, 1)
+        plan.answer(rows, *no_words, 2, False, 1)

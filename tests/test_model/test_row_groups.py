@@ -8,8 +8,7 @@ import pytest
 from makers import QUICK, saved_bytes
 
 from metarank import MetaRanker, data, load
-from metarank.model import stages
-from metarank.types.row_groups import check_fold_map, check_groups
+from metarank.model.fitting import stages
 from metarank.types.view import first_of_unit, fold_of_rows
 
 TRAIN = data.make_multilabel(120, n_features=6, n_labels=5, seed=3)
@@ -116,25 +115,12 @@ def test_quality_is_that_of_new_groups():
 @pytest.mark.parametrize(
     "groups", [[str(g) for g in GROUPS], pd.Series(GROUPS), GROUPS.astype(float), tuple(GROUPS)]
 )
-def test_containers_and_names_of_groups(groups, tmp_path):
+def test_containers_and_names_of_groups_and_threads_make_no_difference(groups, tmp_path):
     one = MetaRanker(**QUICK).fit(TRAIN, groups=GROUPS)
-    other = MetaRanker(**QUICK).fit(TRAIN, groups=groups)
+    other = MetaRanker(**QUICK | {"n_jobs": 4}).fit(TRAIN, groups=groups).set_params(n_jobs=1)
     assert saved_bytes(one, tmp_path / "a") == saved_bytes(other, tmp_path / "b")
     again = load(tmp_path / "a")
     assert np.array_equal(again.decision_function(TRAIN), one.decision_function(TRAIN))
-
-
-def test_a_group_a_row_divides_as_none_does():
-    """Groups of one row keep nothing together: the laws of folds hold without them."""
-    model = MetaRanker(**QUICK).fit(TRAIN, groups=np.arange(120))
-    assert model.rank(TRAIN, k=3).labels.shape == (120, 3)
-
-
-def test_threads_make_no_difference():
-    scores = [
-        MetaRanker(**QUICK | {"n_jobs": n}).fit(TRAIN, groups=GROUPS).decision_function(TRAIN) for n in (1, 4)
-    ]
-    assert np.array_equal(*scores)
 
 
 def test_choices_say_so():
@@ -143,9 +129,7 @@ def test_choices_say_so():
         "5, each of whole groups, of which there are 30" in c
         for c in fit_of(n_folds=5, groups=GROUPS).choices_
     )
-    assert any(
-        "4, those of candidates_fold" in c for c in fit_of(candidates_fold=np.arange(120) % 4).choices_
-    )
+    assert any("4, those of folds" in c for c in fit_of(folds=np.arange(120) % 4).choices_)
     assert not any(c.startswith("folds") for c in fit_of().choices_)
 
 
@@ -163,68 +147,41 @@ def test_a_given_map_is_the_map(monkeypatch):
 
     monkeypatch.setattr(MetaRanker, "_at_work", seen)
     given = np.random.default_rng(0).choice([2, 5, 11], 120)
-    fit_of(candidates_fold=given)
+    fit_of(folds=given)
     assert np.array_equal(folds[0], np.searchsorted([2, 5, 11], given))
-    fit_of(candidates_fold=GROUPS % 3, groups=GROUPS)
+    fit_of(folds=GROUPS % 3, groups=GROUPS)
     assert np.array_equal(folds[1], GROUPS % 3)
 
 
 # --- bad input --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        ({"groups": GROUPS[:9]}, ValueError, r"groups must have shape \(120,\), got 9 values"),
-        ({"groups": np.zeros((120, 2))}, ValueError, r"groups must have shape \(120,\), got \(120, 2\)"),
-        ({"groups": np.zeros(120)}, ValueError, "groups must hold at least 2 groups, .* got 0.0 only"),
-        (
-            {"groups": [None, *range(119)]},
-            ValueError,
-            "groups must give the group of each row, got None at row 0",
-        ),
-        ({"groups": [*range(119), float("nan")]}, ValueError, "groups must give .* got nan at row 119"),
-        ({"groups": pd.Series(["a", pd.NA] * 60)}, ValueError, "groups must give .* got .* at row 1"),
-        ({"groups": [[1]] * 120}, TypeError, r"groups must hold integers or texts, got \[1\] at row 0"),
-        ({"groups": "author"}, TypeError, "groups must be a list of a value a row, got 'author'"),
-        ({"groups": {1, 2}}, TypeError, "groups must be a list of a value a row"),
-        (
-            {"candidates_fold": np.zeros(120, int)},
-            ValueError,
-            "candidates_fold must hold at least 2 folds, got 0 only",
-        ),
-        (
-            {"candidates_fold": np.arange(120) - 1},
-            ValueError,
-            "candidates_fold must hold integers >= 0, got -1 at row 0",
-        ),
-        (
-            {"candidates_fold": np.arange(120) / 2},
-            TypeError,
-            "candidates_fold must hold integers >= 0, got 0.0",
-        ),
-        (
-            {"candidates_fold": np.arange(120) > 3},
-            TypeError,
-            "candidates_fold must hold integers >= 0, got False",
-        ),
-        (
-            {"candidates_fold": np.arange(3)},
-            ValueError,
-            r"candidates_fold must have shape \(120,\), got 3 values",
-        ),
-        (
-            {"candidates_fold": np.arange(120) % 2, "groups": GROUPS},
-            ValueError,
-            "candidates_fold must keep the rows of a group in one fold, got rows 0 and 1",
-        ),
+BAD = {
+    "groups": [
+        (GROUPS[:9], ValueError, r"have shape \(120,\), got 9 values"),
+        (np.zeros((120, 2)), ValueError, r"have shape \(120,\), got \(120, 2\)"),
+        (np.zeros(120), ValueError, "hold at least 2 groups, .* got 0.0 only"),
+        ([None, *range(119)], ValueError, "give the group of each row, got None at row 0"),
+        ([*range(119), float("nan")], ValueError, "give .* got nan at row 119"),
+        (pd.Series(["a", pd.NA] * 60), ValueError, "give .* got .* at row 1"),
+        ([[1]] * 120, TypeError, r"hold integers or texts, got \[1\] at row 0"),
+        ("author", TypeError, "be a list of a value a row, got 'author'"),
+        ({1, 2}, TypeError, "be a list of a value a row"),
     ],
-)
-def test_bad_input(given, error, said):
-    with pytest.raises(error, match=said):
-        MetaRanker(**QUICK).fit(TRAIN, **given)
+    "folds": [
+        (np.zeros(120, int), ValueError, "hold at least 2 folds, got 0 only"),
+        (np.arange(120) - 1, ValueError, "hold integers >= 0, got -1 at row 0"),
+        (np.arange(120) / 2, TypeError, "hold integers >= 0, got 0.0"),
+        (np.arange(120) > 3, TypeError, "hold integers >= 0, got False"),
+        (np.arange(3), ValueError, r"have shape \(120,\), got 3 values"),
+    ],
+}
 
 
-def test_none_is_none():
-    assert check_groups(None, 3) is None
-    assert check_fold_map(None, 3) is None
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    for value, error, rule in BAD[name]:
+        with pytest.raises(error, match=f"{name} must {rule}"):
+            MetaRanker(**QUICK).fit(TRAIN, **{name: value})
+    with pytest.raises(ValueError, match="folds must keep the rows of a group in one fold, got rows 0 and 1"):
+        MetaRanker(**QUICK).fit(TRAIN, folds=np.arange(120) % 2, groups=GROUPS)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pickle
 
 import makers
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metarank import MetaRanker, load
-from metarank.model.auto import named_scorers
+from metarank.model.fitting.auto import named_scorers
 
 WEIGHTS = "weights count in the ranker alone; neighbours, centroids and folds know rows, repeated or not"
 SHAPE = "a vector of classes is one label a row, and answers are label sets (n, L), not a column"
@@ -77,11 +76,3 @@ def test_grid_search_and_cross_validation():
     search.fit(ds.X, ds.Y.toarray())
     assert 0 < search.best_score_ <= 1
     assert search.best_estimator_.rank(ds.X, k=2).labels.shape == (ds.n_rows, 2)
-
-
-def test_feature_names_are_remembered():
-    ds = makers.dense()
-    frame = pd.DataFrame(ds.X, columns=[f"f{j}" for j in range(ds.n_features)])
-    model = MetaRanker(**makers.QUICK).fit(frame, ds.Y)
-    assert model.n_features_in_ == ds.n_features
-    assert model.decision_function(frame).shape == (ds.n_rows, ds.n_labels)

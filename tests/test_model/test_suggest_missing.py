@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, data, load
-from metarank.model.estimator import MetaRanker as Model
-from metarank.types.missing import MAX_PAIRS, MissingLabel
+from metarank.types.suggested import MAX_PAIRS, MissingLabel
 
 
 @pytest.mark.parametrize("maker", ["dense", "texts", "many labels", "many texts"])
@@ -56,16 +55,3 @@ def test_saved_with_the_model(tmp_path):
     again = load(tmp_path / "M")
     assert again.suggest_missing(20) == model.suggest_missing(20)
     assert isinstance(again.suggest_missing(1)[0], MissingLabel)
-
-
-def test_older_models_say_so():
-    state = makers.fitted("dense").get_state()
-    del state["missing"]
-    with pytest.raises(ValueError, match="refit"):
-        Model.from_state(state).suggest_missing(3)
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, None])
-def test_k_is_checked(k):
-    with pytest.raises((ValueError, TypeError), match="k must be"):
-        makers.fitted("dense").suggest_missing(k)

@@ -15,9 +15,8 @@ from sklearn.model_selection import cross_val_score
 from metarank import Dataset, MetaRanker, load, metrics
 from metarank.apps.cli import main
 from metarank.apps.report import measure_report
-from metarank.model.measure import evaluate_model
-from metarank.model.relevance import Relevance, aligned_relevance
-from metarank.propensity import inv_propensity
+from metarank.metrics.propensity import inv_propensity
+from metarank.model.answering.measure import Evaluation, Relevance, aligned_relevance
 
 METRICS = [
     "MAP",
@@ -83,9 +82,9 @@ def test_missed_in_every_metric(name):
     unseen = inv_propensity(sp.csr_matrix((train.n_rows, 1)))[0]
     expected = by_hand(model, rows, lists, unseen)
     with pytest.warns(UserWarning, match=r"never met: 2 \('moon', 'star'\), in 6 of .* count as missed"):
-        found = evaluate_model(model, rows, lists, METRICS)
+        found = Evaluation(model, rows, lists).values(METRICS)
     assert found == pytest.approx(expected, rel=1e-6)
-    known = evaluate_model(model, rows, rows.Y, METRICS)
+    known = Evaluation(model, rows, rows.Y).values(METRICS)
     assert found["R@2"] < known["R@2"]
     assert found["macro-F1"] == pytest.approx(known["macro-F1"] * model.n_labels_ / (model.n_labels_ + 2))
     with pytest.warns(UserWarning, match="never met: 2"):
@@ -97,11 +96,11 @@ def test_the_same_by_every_container():
     lists = with_new_labels(model.label_names_, rows.Y)
     names = ["moon", *reversed(model.label_names_), "star", "never used"]
     Y = np.array([[float(name in row) for name in names] for row in lists])
-    expected = aligned_relevance(model, lists)
+    expected = aligned_relevance(model.fitted_, lists)
     assert (expected.unknown, expected.n_known, expected.n_unknown_pairs) == (["moon", "star"], 3, 6)
     series = pd.Series(lists, index=range(100, 115))
     for same in (series, Dataset(Y=Y, label_names=names), pd.DataFrame(Y, columns=names), Dataset(Y=lists)):
-        found = aligned_relevance(model, same, 15)
+        found = aligned_relevance(model.fitted_, same, 15)
         assert found.unknown == expected.unknown
         assert (found.Y != expected.Y).nnz == 0
     dataset = Dataset(texts=rows.texts, Y=Y, label_names=names)
@@ -114,11 +113,13 @@ def test_known_labels_are_measured_as_ever_and_without_a_word():
         warnings.simplefilter("error")
         for name in ("texts", "dense", "many texts"):
             model, rows = makers.fitted(name), rows_of(name)
-            assert aligned_relevance(model, rows).unknown == []
+            assert aligned_relevance(model.fitted_, rows).unknown == []
             assert model.score(rows) == model.score(rows.texts if rows.X is None else rows.X, rows.Y)
-            assert evaluate_model(model, rows, rows, ["P@1"]) == evaluate_model(model, rows, rows.Y, ["P@1"])
+            assert Evaluation(model, rows, rows).values(["P@1"]) == Evaluation(model, rows, rows.Y).values(
+                ["P@1"]
+            )
         frame = pd.DataFrame(makers.dense().Y.toarray())
-        assert aligned_relevance(makers.fitted("dense"), frame).Y.shape == (60, 4)
+        assert aligned_relevance(makers.fitted("dense").fitted_, frame).Y.shape == (60, 4)
 
 
 def test_integers_are_names_where_they_were():
@@ -178,13 +179,13 @@ def test_command_line_and_report(format, tmp_path, capsys):
     assert (found.pop("removed_labels"), found.pop("removed_pairs")) == (0, 0)
     assert said.err.count("never met") == 1
     assert f"2 ({named}), in 6 of" in said.err
-    relevance = aligned_relevance(model, test)
+    relevance = aligned_relevance(model.fitted_, test)
     assert found.pop("propensity_weight") == model.propensity_weight_
-    assert found == pytest.approx(evaluate_model(model, test, relevance, names))
+    assert found == pytest.approx(Evaluation(model, test, relevance).values(names))
     report = measure_report(model, test, baselines={}, n_examples=2)
     assert report.metrics["metarank"]["micro-F1"].value == pytest.approx(found["micro-F1"])
     assert any("never met: 2" in note for note in report.notes)
-    assert main([*evaluate, "--report", str(tmp_path / "r.html")]) == 0
+    assert main(["report", *evaluate[1:3], "--quiet", "--out", str(tmp_path / "r.html")]) == 0
     assert capsys.readouterr().err.count("never met") == 1
     assert "never met: 2" in (tmp_path / "r.html").read_text()
 
@@ -225,9 +226,9 @@ def test_the_weight_of_a_label_never_met_is_saved(tmp_path):
     model = makers.fitted("texts")
     model.save(tmp_path / "M")
     lists = with_new_labels(model.label_names_, rows_of("texts").Y)
-    relevance = aligned_relevance(model, lists)
-    weights = relevance.inv_propensity(model)
-    np.testing.assert_array_equal(relevance.inv_propensity(load(tmp_path / "M")), weights)
+    relevance = aligned_relevance(model.fitted_, lists)
+    weights = relevance.inv_propensity(model.fitted_)
+    np.testing.assert_array_equal(relevance.inv_propensity(load(tmp_path / "M").fitted_), weights)
     assert weights[-1] == inv_propensity(np.zeros(1), n_points=60)[0] > weights[:3].max()
     assert isinstance(relevance, Relevance)
 
@@ -250,11 +251,11 @@ def test_merged_labels_are_those_they_became(changed, tmp_path):
     for model in (changed, again):
         np.testing.assert_array_equal(model.fitted_.merged, [[0, 2], [1, 2]])
         for same in (Y, Dataset(X=rows.X, Y=rows.Y), [np.flatnonzero(row).tolist() for row in Y]):
-            np.testing.assert_array_equal(aligned_relevance(model, same).Y.toarray(), now)
+            np.testing.assert_array_equal(aligned_relevance(model.fitted_, same).Y.toarray(), now)
     with pytest.warns(UserWarning, match=r"removed from the model: 1 \('3'\), in \d+ of .* count as missed"):
         found = changed.score(rows.X, Y)
     with pytest.warns(UserWarning, match="removed from the model: 1"):
-        assert evaluate_model(changed, rows.X, Y, ["MAP"])["MAP"] == found
+        assert Evaluation(changed, rows.X, Y).values(["MAP"])["MAP"] == found
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kept = np.where(np.arange(5) == 3, 0, Y)
@@ -274,6 +275,6 @@ def test_a_merge_ends_with_its_target_or_a_label_of_its_name():
     assert model.fitted_.merged is None
     model.update_labels(merge={first: second}).update_labels(remove=[second])
     assert model.fitted_.merged is None
-    assert sorted(aligned_relevance(model, [[first, second, third]]).removed.values()) == sorted(
+    assert sorted(aligned_relevance(model.fitted_, [[first, second, third]]).removed.values()) == sorted(
         [first, second]
     )

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import Candidates, Dataset, MetaRanker, load
-from metarank.model.label_updates import training_rows_of
-from metarank.scorers.after_changes import KeptScorer
+from metarank.model.changes import training_rows_of
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.names.words import NameScorer
+from metarank.scorers.wrapped import KeptScorer
 from metarank.types.view import TrainingSet
 
 PARTS = ["dense", "sparse", "texts", "many labels", "many texts"]
@@ -49,9 +49,9 @@ def assert_same(a: list[np.ndarray], b: list[np.ndarray]) -> None:
 
 def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) -> None:
     """Every exact part equals one fitted on these rows, and so do the propensities."""
-    from metarank.propensity import inv_propensity
+    from metarank.metrics.propensity import inv_propensity
 
-    rows, kept, _ = training_rows_of(model.fitted_)
+    rows, kept = training_rows_of(model.fitted_)
     X = rows if X is None else X
     np.testing.assert_array_equal(kept.toarray(), (Y > 0).toarray())
     fold = np.zeros(Y.shape[0], np.int32)
@@ -80,7 +80,7 @@ def texts_of(model: MetaRanker):
 def test_changes_equal_a_fit_of_the_parts(maker):
     model = fresh(maker)
     L = model.n_labels_
-    _, before, _ = training_rows_of(model.fitted_)
+    _, before = training_rows_of(model.fitted_)
     drop, source, target = 0, 1, 2
     model.update_labels(
         add=added(model, 2),
@@ -102,7 +102,7 @@ def test_added_rows_equal_a_fit_of_the_parts(maker):
         fresh(maker),
         makers.MAKERS[maker](n=30, seed=5) if "many" not in maker else makers.MAKERS[maker](n=10),
     )
-    rows, before, _ = training_rows_of(model.fitted_)
+    rows, before = training_rows_of(model.fitted_)
     model.partial_fit(more)
     X = model.encoder_.encode(more)
     stack = sp.vstack([rows, X], "csr") if sp.issparse(X) else np.vstack([rows, X])
@@ -219,7 +219,7 @@ def test_a_name_added_again_has_its_id_back():
     model.update_labels(remove=["bread"]).update_labels(add=["tea", "bread"])
     assert model.label_names_ == ["the sea", "bread", "code", "tea"]
     assert model.removed_.tolist() == []
-    _, Y, _ = training_rows_of(model.fitted_)
+    _, Y = training_rows_of(model.fitted_)
     assert Y[:, 1].nnz == 0
     model.partial_fit(["flour and salt"], [["bread"]])
     assert training_rows_of(model.fitted_)[1][:, 1].nnz == 1
@@ -300,6 +300,7 @@ def test_rows_permute_and_batches_agree_after_changes():
         ({"add": "tea"}, "add"),
         ({"add": [""]}, "add"),
         ({"add": [1]}, "add"),
+        ({"add": [("tea", "of leaves")]}, "add must hold names"),
         ({"add": 2}, "add"),
         ({"rename": {"moon": "sun"}}, "rename"),
         ({"rename": {"bread": "code"}}, "rename"),
@@ -368,7 +369,7 @@ def test_tail_classifiers_of_means_are_exact(capsys, tmp_path):
 
     features = ["neighbors", "centroids", "prior", "tail", "linear-ridge"]
     model = MetaRanker(features=features, **makers.QUICK).fit(makers.sparse())
-    _, before, _ = training_rows_of(model.fitted_)
+    _, before = training_rows_of(model.fitted_)
     model.update_labels(add=1, remove=[0])
     Y = before.toarray()
     Y[:, 0] = 0

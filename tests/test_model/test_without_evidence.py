@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker, Ranking, load
 from metarank.apps.cli import main
 from metarank.metrics import evaluate
-from metarank.model.measure import evaluate_model
+from metarank.model.answering.measure import Evaluation
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -103,7 +103,7 @@ def test_one_answer(kind, weight):
         assert told.probability == found[0, label]
         assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
         assert (told.without_evidence, told.neighbors) == (True, [])
-        assert {name for name, *_ in told.contributions} <= {"prior", "lean towards rare labels"}
+        assert {name for name, *_ in told.contributions} <= {"prior", "boost of rare labels"}
         assert "nothing of this row is known to the model" in str(told)
     told = model.explain(X[1:2], int(ranking.labels[1, 0]))
     assert not told.without_evidence
@@ -139,26 +139,12 @@ def test_saved_and_updated_models_know_the_frequencies(tmp_path):
     assert again.predict_proba(X)[0, 3] == pytest.approx(0.5 / 101)
 
 
-def test_a_model_of_an_earlier_version_keeps_its_order(tmp_path):
-    """It has no frequencies to answer by, and what it said stays; the rows are flagged all the same."""
-    model, X = makers.fitted("texts"), rows("texts")
-    state = {name: value for name, value in model.get_state().items() if name != "prior"}
-    older = MetaRanker.from_state(state)
-    assert older.rank(X, 2).without_evidence.tolist() == FLAGS
-    assert older.predict_proba(X)[[1, 3]].tobytes() == model.predict_proba(X)[[1, 3]].tobytes()
-    assert (older.predict_proba(X)[0] != model.predict_proba(X)[0]).any()
-    told = older.explain(X[0], 0)
-    assert told.without_evidence
-    assert told.score == older.decision_function(X)[0, 0]
-    assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
-
-
 def test_evaluation_counts_them_as_they_are_answered():
-    from metarank.model.measure import evaluate_model
+    from metarank.model.answering.measure import Evaluation
 
     model, X = makers.fitted("texts"), rows("texts")
     Y = sp.csr_matrix(np.eye(4, 3, dtype=np.float32) + np.eye(4, 3, -1, dtype=np.float32))
-    found = evaluate_model(model, X, Y, ["MAP", "micro-F1"])
+    found = Evaluation(model, X, Y).values(["MAP", "micro-F1"])
     assert found["MAP"] == evaluate(Y, model.decision_function(X), ["MAP"])["MAP"]
     kept = model.predict(X, "micro-f1")
     assert found["micro-F1"] == evaluate(Y, None, ["micro-F1"], Y_pred=kept)["micro-F1"]
@@ -188,18 +174,13 @@ def test_the_command_line_says_so(tmp_path, capsys):
 
 def test_the_service_says_so():
     pytest.importorskip("fastapi")
-    from metarank.apps.serve.answers import Answerer, Call
-    from metarank.apps.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer
 
-    answerer = Answerer(makers.fitted("texts"), ServeOptions())
-
-    def ask(path: str, body: dict) -> dict:
-        return json.loads(answerer.answer_one(Call(path, json.dumps(body).encode())).body)
-
-    reply = ask("rank", {"instances": rows("texts"), "optimize": "micro-f1"})
+    answerer = Answerer(makers.fitted("texts"))
+    reply = answerer.rank(json.dumps({"instances": rows("texts"), "optimize": "micro-f1"}).encode())
     assert reply["without_evidence"] == FLAGS
     assert not any(entry["kept"] for i in (0, 2) for entry in reply["rankings"][i])
-    reply = ask("explain", {"instance": "zzyzx"})
+    reply = answerer.explain(json.dumps({"instance": "zzyzx"}).encode())
     assert [page["without_evidence"] for page in reply["explanations"]] == [True] * 3
 
 
@@ -210,7 +191,7 @@ def test_the_report_says_so():
 
     model, X = makers.fitted("texts"), rows("texts")
     test = Dataset(texts=X, Y=[["bread"]] * 4, label_names=model.label_names_)
-    page = to_html(measure_report(model, test, rows=np.array([0, 1])))
+    page = to_html(measure_report(model, test.take([0, 1]), n_examples=2))
     assert page.count("nothing of this row is known to the model") == 1
 
 
@@ -219,17 +200,17 @@ def test_a_cluster_says_so(kind, tmp_path):
     pytest.importorskip("distributed")
     from clusters import cluster
 
-    from metarank.distributed import DaskMetaRanker, ShardedRanker
+    from metarank.distributed import DaskMetaRanker
 
     model, X = makers.fitted(kind), rows(kind)
     local = model.rank(X, 60)
     with cluster(2) as client:
         distributed = DaskMetaRanker(client, **makers.QUICK)
         distributed.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
-        for found in (distributed.rank(X, 60), ShardedRanker(model, 2, client=client).rank(X, 60)):
-            assert found.without_evidence.tolist() == FLAGS
-            assert found.labels.tobytes() == local.labels.tobytes()
-            assert found.scores.tobytes() == local.scores.tobytes()
+        found = distributed.rank(X, 60)
+        assert found.without_evidence.tolist() == FLAGS
+        assert found.labels.tobytes() == local.labels.tobytes()
+        assert found.scores.tobytes() == local.scores.tobytes()
         assert distributed.predict(X)[[0, 2]].nnz == 0
         np.testing.assert_array_equal(dense(distributed.predict_proba(X)), dense(model.predict_proba(X)))
 
@@ -282,6 +263,6 @@ def test_score_tells_of_rows_of_which_nothing_is_known(known):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.score(X, [["bread"]] * len(X))
-        evaluate_model(model, X, [["bread"]] * len(X), ["P@1"])
+        Evaluation(model, X, [["bread"]] * len(X)).values(["P@1"])
     said = [str(w.message) for w in caught]
     assert [s.startswith("nothing of 2 rows of 4 is known") for s in said] == [True, True] * (not known)

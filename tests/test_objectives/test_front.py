@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metarank import objectives
 from metarank.objectives import dominates, hypervolume, knee, non_dominated
 
 # Few distinct values, so that ties and copies are frequent.
@@ -69,17 +68,6 @@ def test_hypervolume_is_inclusion_exclusion(points, reference):
     assert hypervolume(points, reference) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_objectives", [2, 3, 4, 5])
-def test_hypervolume_agrees_with_monte_carlo(n_objectives):
-    rng = np.random.default_rng(n_objectives)
-    points = rng.random((12, n_objectives))
-    sample = rng.random((200_000, n_objectives))
-    covered = np.zeros(len(sample), bool)
-    for point in points:
-        covered |= (sample <= point).all(axis=1)
-    assert hypervolume(points, 0.0) == pytest.approx(covered.mean(), abs=4 * 0.5 / np.sqrt(len(sample)))
-
-
 @settings(deadline=None)
 @given(coarse, st.randoms())
 def test_laws_of_the_hypervolume(points, random):
@@ -134,16 +122,14 @@ def test_knee_is_on_the_front_and_keeps_its_place_under_scaling(points):
 def test_knee_of_three_objectives_by_hand():
     ends = np.eye(3)
     assert knee([*ends, [0.4, 0.4, 0.4], [0.5, 0.5, 0.3]]) == 4
-    # The third objective is cheap: its extreme gives up little of the first two, and the plane follows.
     assert knee([[1, 0, 0], [0, 1, 0], [0.3, 0.3, 1], [0.6, 0.55, 0.5]]) == 3
 
 
-def test_knee_where_no_plane_exists_or_nothing_is_above_it():
+def test_knee_where_nothing_is_above_the_chord():
     assert knee([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]) == 0
     assert knee([[1.0, 0.0], [0.3, 0.3], [0.0, 1.0]]) == 0
     assert knee([[0.5, 0.5]]) == 0
     assert knee([[0.1, 0.1], [0.5, 0.5], [0.5, 0.5]]) == 1
-    # One point is the best in two of three objectives: no plane through three points.
     assert knee([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.9, 0.9, 0.9]]) == 2
     # An objective that never varies has no say.
     assert knee([[1.0, 0.0, 5.0], [0.8, 0.8, 5.0], [0.0, 1.0, 5.0]]) == 1
@@ -179,7 +165,3 @@ def test_bad_tolerance_reference_and_no_points():
         hypervolume([[1.0, 2.0]], [0, np.nan])
     with pytest.raises(ValueError, match="points must hold at least one point"):
         knee(np.zeros((0, 2)))
-
-
-def test_they_are_public():
-    assert {"hypervolume", "knee", "non_dominated"} <= set(objectives.__all__)

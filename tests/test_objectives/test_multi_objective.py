@@ -15,11 +15,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metarank import MultiObjectiveRanker, load, objectives
-from metarank._util.progress import listening
-from metarank.objectives.multi_objective import METHODS
-from metarank.objectives.search import Trial, best_minimum, most_under_constraints
+from metarank.objectives import Aggregation
+from metarank.objectives.aggregation import COMBINATIONS, METHODS
 
-SMALL = {"n_rounds": 12, "num_leaves": 7, "n_jobs": 1}
+SMALL = {"n_rounds": 12, "params": {"num_leaves": 7}, "n_jobs": 1}
 
 
 def make_rows(n=1500, seed=0):
@@ -33,8 +32,6 @@ def make_rows(n=1500, seed=0):
 
 
 def ranker_of(method, model="lightgbm", **params):
-    if method == "epsilon":
-        params.setdefault("constraints", {"objective_0": 0.95})
     return MultiObjectiveRanker(method, model, **(SMALL | params))
 
 
@@ -56,9 +53,8 @@ def test_learned_scores_approach_the_bayes_optimal_order(method, model):
     weights = [1, 0.5]
     spread = objectives.label_spread(Y) if "loss" in method else np.ones(2)
     best = objectives.label_aggregated_scorer(eta, weights / spread)
-    ranker = MultiObjectiveRanker(
-        method, model, weights, 1, n_rounds=40, num_leaves=8, min_data_in_leaf=100
-    ).fit(X, Y)
+    trees = {"num_leaves": 8, "min_data_in_leaf": 100}
+    ranker = MultiObjectiveRanker(method, model, weights, 1, n_rounds=40, params=trees).fit(X, Y)
     assert spearmanr(ranker.predict(X), best)[0] > 0.98
 
 
@@ -92,82 +88,18 @@ def test_weights_move_the_ranking_towards_their_objective(model, grouped):
         assert (np.diff(attained[:, 1]) < 0).all()
 
 
-@pytest.mark.parametrize("combine", ["sum", "product", "max", "lexicographic", "stochastic"])
+@pytest.mark.parametrize(
+    "how", [*({"combine": c} for c in COMBINATIONS), {"surrogate": "hinge"}, {"cost": "uniform"}], ids=str
+)
 @pytest.mark.parametrize("model", ["lightgbm", "linear"])
-def test_every_combination_learns_its_own_target(combine, model):
+def test_every_aggregation_learns_its_own_target(how, model):
     X, Y, _, _ = make_rows()
-    ranker = ranker_of("label", model, combine=combine, weights=[2, 1]).fit(X, Y)
-    if combine != "lexicographic":
-        w = np.array([4 / 3, 2 / 3])
-        target = objectives.aggregate_labels(Y, combine, weights=w)
-    else:
-        target = objectives.aggregate_labels(Y, combine)
+    combine = how.get("combine", "sum")
+    ranker = ranker_of(Aggregation("label", **how), model, weights=[2, 1]).fit(X, Y)
+    target = objectives.aggregate_labels(Y, combine, weights=[4 / 3, 2 / 3])
     assert objectives.multipartite_auc(ranker.predict(X), target) > 0.7
     if combine == "product":
         assert same_bytes(ranker_of("product", model, weights=[2, 1]).fit(X, Y).predict(X), ranker.predict(X))
-
-
-@pytest.mark.parametrize("surrogate", ["logistic", "hinge"])
-@pytest.mark.parametrize("cost", ["difference", "uniform"])
-def test_surrogates_and_costs(surrogate, cost):
-    X, Y, _, _ = make_rows()
-    for model in ("lightgbm", "linear"):
-        ranker = ranker_of("label", model, surrogate=surrogate, cost=cost).fit(X, Y)
-        assert objectives.multipartite_auc(ranker.predict(X), Y.sum(1)) > 0.7
-
-
-@pytest.mark.parametrize("model", ["lightgbm", "linear"])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_chebyshev_raises_the_least_share(model, grouped):
-    X, Y, _, qid = make_rows()
-    qid = qid if grouped else None
-    plain = ranker_of("loss", model, weights=[1, 3]).fit(X, Y, qid=qid)
-    found = ranker_of("chebyshev", model).fit(X, Y, qid=qid)
-    share = found.attained_ / found.alone_
-    assert share.min() > (plain.attained_ / found.alone_).min()
-    assert np.ptp(share) < 0.04
-    again = ranker_of("loss", model, weights=found.weights_).fit(X, Y, qid=qid)
-    np.testing.assert_allclose(again.predict(X), found.predict(X), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("model", ["lightgbm", "linear"])
-def test_epsilon_keeps_its_constraint_and_takes_the_rest(model):
-    X, Y, _, _ = make_rows()
-    attained = []
-    for share in (0.98, 0.85):
-        found = ranker_of("epsilon", model, constraints={"objective_0": share}).fit(X, Y)
-        assert found.attained_[0] >= share * found.alone_[0]
-        assert found.attained_[0] < (share + 0.02) * found.alone_[0]
-        attained.append(found.attained_[1])
-    assert attained[1] > attained[0] + 0.02
-
-
-def front(weights):
-    """What a straight line of trade-offs attains: (w, 1 - w) of 0.5 each above 0.5."""
-    return Trial(weights, 0.5 + 0.5 * np.sqrt(weights))
-
-
-def test_searches_on_a_known_front():
-    alone, ones = np.ones(2), np.ones(2)
-    trial = best_minimum(front, alone, ones)
-    np.testing.assert_allclose(trial.weights, 0.5)
-    trial = best_minimum(front, alone, np.array([1.6, 0.4]))
-    lag = np.array([1.6, 0.4]) * (1 - trial.attained)
-    assert np.ptp(lag) < 0.02
-    # attained_0 >= 0.9 asks for a weight of 0.64.
-    singles = [front(np.eye(2)[k]) for k in (0, 1)]
-    trial, kept = most_under_constraints(front, alone, np.array([0.9, np.nan]), ones, singles)
-    assert kept
-    assert 0.64 <= trial.weights[0] < 0.67
-    _, kept = most_under_constraints(front, np.ones(3), np.array([0.95, 0.95, np.nan]), np.ones(3), [])
-    assert not kept
-
-
-def test_constraints_that_cannot_be_kept_warn():
-    X, Y, _, _ = make_rows()
-    Y = np.column_stack([Y, 1 - Y[:, 0]])
-    with pytest.warns(UserWarning, match="keeps all constraints"):
-        ranker_of("epsilon", "linear", constraints={"objective_0": 0.99, "objective_2": 0.99}).fit(X, Y)
 
 
 # --- metrics, stopping -----------------------------------------------------------
@@ -254,10 +186,9 @@ def test_laws(method, model, grouped, tmp_path):
     # Save and load: the same bytes, no pickle; and through pickle in memory.
     fitted.save(tmp_path / "M")
     for copy in (load(tmp_path / "M"), pickle.loads(pickle.dumps(fitted))):
+        assert (copy.evals_, copy.best_round_) == (fitted.evals_, fitted.best_round_)
         assert same_bytes(copy.predict(X), scores)
-        assert copy.evals_ == fitted.evals_
         assert copy.objective_names_ == fitted.objective_names_
-        assert copy.best_round_ == fitted.best_round_
         assert same_bytes(copy.weights_, fitted.weights_)
         assert copy.get_params() == params
     again = load(tmp_path / "M")
@@ -312,25 +243,17 @@ def test_sparse_features(model, tmp_path):
 
 def test_parameters_of_any_kind_are_saved(tmp_path):
     X, Y, _, qid = make_rows(400)
-    ranker = ranker_of("label", weights=[1, 2], label_gain=[0, 1, 3, 7], metric="ndcg", combine="max")
+    ranker = ranker_of("label", weights=[1, 2], label_gain=[0, 1, 3, 7], metric="ndcg")
+    ranker.set_params(aggregation=Aggregation(combine="max"))
     with pytest.raises(ValueError, match="integers below"):
         ranker.fit(X, Y, qid=qid)  # weights make 4/3 of a grade
     ranker.set_params(label_gain="linear", weights={"objective_0": 1, "objective_1": 2}).fit(X, Y, qid=qid)
     ranker.save(tmp_path / "M")
-    assert load(tmp_path / "M").get_params() == ranker.get_params()
+    loaded = load(tmp_path / "M").get_params()
+    assert vars(loaded.pop("aggregation")) == vars(ranker.aggregation)
+    assert loaded == {name: v for name, v in ranker.get_params().items() if name != "aggregation"}
     ranker.set_params(weights=np.array([1, 2])).save(tmp_path / "M")
     np.testing.assert_array_equal(load(tmp_path / "M").weights, [1, 2])
-
-
-def test_progress_is_reported():
-    X, Y, _, _ = make_rows(300)
-    for model in ("lightgbm", "linear"):
-        seen = []
-        with listening(lambda stage, done, seen=seen: seen.append((stage, done))):
-            ranker_of("loss", model).fit(X, Y)
-        assert seen[-1] == ("done", 1.0)
-        assert all(0 <= done <= 1 for _, done in seen)
-        assert len(seen) > 3
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
@@ -360,12 +283,11 @@ def test_features_without_a_word_to_say_give_constant_scores():
         ({"model": "forest"}, {}, "model must be one of"),
         ({"metric": "map"}, {}, "metric must be one of"),
         ({"metric": "ndcg"}, {}, "group"),
-        ({"combine": "mean"}, {}, "combine must be one of"),
-        ({"cost": "ratio"}, {}, "cost must be 'difference', 'uniform' or a matrix, got 'ratio'"),
-        ({"surrogate": "square"}, {}, "surrogate must be one of"),
         ({"n_rounds": 0}, {}, "n_rounds"),
-        ({"learning_rate": 0}, {}, "learning_rate"),
-        ({"feature_fraction": 1.5}, {}, "feature_fraction"),
+        ({"params": [("num_leaves", 3)]}, {}, "params must be a dict"),
+        ({"params": {"num_leaves": [3]}}, {}, "params must be a dict"),
+        ({"params": {"objective": "l2"}}, {}, "params must leave 'objective' to the ranker"),
+        ({"params": {"num_leafs": 7}}, {}, "params must name settings of LightGBM, got 'num_leafs'"),
         ({"l2": -1}, {}, "l2"),
         ({"random_state": -1}, {}, "random_state"),
         ({"early_stopping": 5}, {}, "early_stopping needs"),
@@ -374,12 +296,6 @@ def test_features_without_a_word_to_say_give_constant_scores():
         ({"weights": [1, 2, 3]}, {}, "one entry an objective"),
         ({"weights": [0, 0]}, {}, "sum to 0"),
         ({"weights": {"clicks": 1}}, {}, "'clicks'"),
-        ({"constraints": {"objective_0": 0.9}}, {}, "go together"),
-        ({"aggregation": "epsilon"}, {}, "go together"),
-        ({"aggregation": "epsilon", "constraints": {"clicks": 0.9}}, {}, "'clicks'"),
-        ({"aggregation": "epsilon", "constraints": {"objective_0": 98}}, {}, "shares"),
-        ({"aggregation": "epsilon", "constraints": {}}, {}, "at least one"),
-        ({"aggregation": "epsilon", "constraints": {"objective_0": 1, "objective_1": 1}}, {}, "free"),
         ({}, {"Y": None}, "requires y"),
         ({}, {"Y": [[-1, 0]] * 30}, "-1 at row 0"),
         ({}, {"Y": np.empty((30, 0))}, "K >= 1"),
@@ -405,6 +321,17 @@ def test_bad_input_is_named(params, fit, match):
     ranker = MultiObjectiveRanker(n_rounds=2).set_params(**params)
     with pytest.raises(ValueError, match=match):
         ranker.fit(given.pop("X"), given.pop("Y"), **given)
+
+
+def test_bad_aggregations_are_named():
+    for wrong, match in (
+        ({"method": "mean"}, "aggregation must be one of"),
+        ({"combine": "mean"}, "combine must be one of"),
+        ({"cost": "ratio"}, "cost must be one of .* got 'ratio'"),
+        ({"surrogate": "square"}, "surrogate must be one of"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Aggregation(**wrong)
 
 
 def test_labels_that_cancel_out_are_named():

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from metarank.objectives import check_groups, diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
-from metarank.objectives.pair_terms import pair_terms
-from metarank.objectives.pairwise import AucPairs
 
 
 def slow_auc(scores, target, cost):
@@ -22,18 +20,6 @@ def slow_auc(scores, target, cost):
                 won += c * ((scores[i] > scores[j]) + (scores[i] == scores[j]) / 2)
                 whole += c
     return won / whole
-
-
-def slow_terms(scores, grades, cost, group):
-    won, total = np.zeros(len(grades)), np.zeros(len(grades))
-    for i in range(len(grades)):
-        for j in range(len(grades)):
-            if grades[i] > grades[j] and group[i] == group[j]:
-                c = grades[i] - grades[j] if cost == "difference" else 1.0
-                right = (scores[i] > scores[j]) + (scores[i] == scores[j]) / 2
-                won[[i, j]] += c * right
-                total[[i, j]] += c
-    return won, total
 
 
 COSTS = {"difference": lambda a, b: a - b, "uniform": lambda a, b: 1.0}
@@ -53,16 +39,13 @@ def test_equals_all_pairs(cost, seed, n, n_grades, n_scores):
     assert multipartite_auc(scores, target, cost) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("cost", list(COSTS))
-@pytest.mark.parametrize("grouped", [False, True])
-def test_terms_of_each_row_equal_all_pairs(cost, grouped):
-    rng = np.random.default_rng(4)
-    grades, scores = rng.normal(size=60).round(1), rng.integers(8, size=60).astype(float)
-    group = rng.integers(5, size=60) if grouped else np.zeros(60, int)
-    won, total = slow_terms(scores, grades, cost, group)
-    terms = pair_terms(scores, grades, cost, group if grouped else None)
-    np.testing.assert_allclose(terms.won, won, atol=1e-12)
-    np.testing.assert_allclose(terms.cost, total, atol=1e-12)
+@pytest.mark.parametrize("sizes", [None, [7, 1, 32]])
+def test_distances_within_groups_equal_all_pairs(sizes):
+    values, grouping = np.random.default_rng(4).normal(size=40).round(1), check_groups(40, sizes)
+    alike = grouping.group_of_row[:, None] == grouping.group_of_row
+    expected = (np.abs(values[:, None] - values) * alike).sum(axis=1)
+    np.testing.assert_allclose(grouping.distances(values), expected, atol=1e-12)
+    assert not grouping.distances(np.full(40, 0.1)).any()
 
 
 def test_two_grades_are_the_plain_auc():
@@ -71,27 +54,6 @@ def test_two_grades_are_the_plain_auc():
     for cost in COSTS:
         assert multipartite_auc(s, y, cost) == pytest.approx(roc_auc_score(y, s), abs=1e-12)
         assert multipartite_auc(s, 7.0 * y, cost) == pytest.approx(roc_auc_score(y, s), abs=1e-12)
-
-
-def test_cost_matrix():
-    rng = np.random.default_rng(1)
-    target, scores = rng.integers(4, size=50), rng.integers(9, size=50).astype(float)
-    cost = rng.random((6, 6))  # more grades than the target holds
-    expected = slow_auc(scores, target, lambda a, b: cost[a, b])
-    assert multipartite_auc(scores, target, cost) == pytest.approx(expected, abs=1e-12)
-    grades = np.arange(6)
-    for name, matrix in (("uniform", np.ones((6, 6))), ("difference", grades[:, None] - grades)):
-        assert multipartite_auc(scores, target, np.tril(matrix)) == pytest.approx(
-            multipartite_auc(scores, target, name), abs=1e-12
-        )
-
-
-@pytest.mark.parametrize("cost", list(COSTS))
-def test_agrees_with_the_compiled_surrogates(cost):
-    rng = np.random.default_rng(6)
-    target, scores = rng.gamma(2.0, size=2000).round(1), rng.integers(300, size=2000).astype(float)
-    area = AucPairs(target, check_groups(2000), cost=cost).area(scores)
-    assert area == pytest.approx(multipartite_auc(scores, target, cost), abs=1e-12)
 
 
 def test_the_order_of_rows_does_not_show():
@@ -108,13 +70,6 @@ def test_infinite_scores_and_far_grades():
     assert multipartite_auc([np.inf, 0.0, -np.inf], [1, 0, 0]) == 1.0
     assert multipartite_auc([1.0, 0.0], [1e6 + 1, 1e6]) == 1.0
     assert multipartite_auc([0.0, 1.0, 1.0], [-1, 0, 0]) == 1.0
-
-
-def test_a_million_rows():
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=10**6)
-    target = (scores + rng.normal(size=10**6)).round(1)
-    assert 0.7 < multipartite_auc(scores, target) < 0.9
 
 
 def test_each_label_diff_and_min():
@@ -141,25 +96,18 @@ def test_dominance():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: multipartite_auc([1.0, 2.0], [1, 1]), "target has one value in all rows: no AUC"),
+        (lambda: multipartite_auc([1.0, 2.0], [1, 1]), "target is constant, 1 everywhere: no AUC"),
         (lambda: multipartite_auc([1.0, np.nan], [0, 1]), "scores must not be NaN, got NaN at row 1"),
         (lambda: multipartite_auc([1.0], [0, 1]), r"scores must have shape \(2,\).* got \(1,\)"),
-        (lambda: multipartite_auc([], []), r"target must have shape \(n,\) with n >= 1"),
+        (lambda: multipartite_auc([], []), "target is constant: no AUC exists"),
         (lambda: multipartite_auc([1.0, 2.0], [0, np.inf]), "target must be finite, got inf at row 1"),
         (lambda: multipartite_auc([1.0, 2.0], [0, 1], "square"), "cost must be .* got 'square'"),
         (
-            lambda: multipartite_auc([1.0, 2.0], [0, 1], np.ones(2)),
-            r"shape \(G, G\) with G >= 2, got shape \(2,\)",
-        ),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 2], np.ones((2, 2))), "integers from 0 to 1 .* got 2"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 1], -np.ones((2, 2))), "finite and >= 0"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 1], np.zeros((2, 2))), "above 0 for a pair of grades"),
-        (
             lambda: per_label_auc([1.0, 2.0], [[0, 1], [1, 1]]),
-            "'objective_1' has one value in all rows",
+            "label 'objective_1' of Y is constant, 1 everywhere",
         ),
         (lambda: per_label_auc([1.0, 2.0], [[0, -1], [1, 1]]), "Y must be finite and >= 0.* -1 at row 0"),
-        (lambda: per_label_auc([], np.ones((0, 2))), "Y must have at least one row"),
+        (lambda: per_label_auc([], np.ones((0, 2))), "label 'objective_0' of Y is constant"),
         (lambda: min_auc([1.0, 2.0], np.ones((2, 0))), r"at least one objective \(K >= 1\)"),
         (lambda: dominates([1.0], [1.0, 2.0]), "same shape"),
         (lambda: dominates([1.0], [np.nan]), "NaN"),
@@ -173,5 +121,5 @@ def test_bad_input_is_one_clear_line(call, message):
 
 def test_a_table_names_its_labels():
     Y = pd.DataFrame({"relevance": [1, 0, 1], "clicks": [1, 1, 1]})
-    with pytest.raises(ValueError, match="label 'clicks' has one value"):
+    with pytest.raises(ValueError, match="label 'clicks' of Y is constant"):
         per_label_auc([1.0, 2.0, 3.0], Y)

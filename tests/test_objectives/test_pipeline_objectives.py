@@ -23,8 +23,9 @@ def rows_and_targets(seed=0, n=N):
 
 
 def quick(aggregation="label", **params):
-    defaults = {"n_rounds": 15, "num_leaves": 7, "label_gain": "linear", "n_jobs": 1}
-    return MultiObjectiveRanker(aggregation, **(defaults | params))
+    defaults = {"n_rounds": 15, "label_gain": "linear", "n_jobs": 1}
+    trees = {"num_leaves": 7, "min_data_in_leaf": params.pop("min_data_in_leaf", 20)}
+    return MultiObjectiveRanker(aggregation, params=trees, **(defaults | params))
 
 
 def ndcgs(model, X, Y, **params):
@@ -55,7 +56,7 @@ def test_weights_change_after_a_plug_in(fitted):
     assert ndcgs(fitted, X, Y, objective_weights=[2, 2]) == ndcgs(fitted, X, Y)
 
 
-@pytest.mark.parametrize("aggregation", ["label", "loss", "product", "chebyshev"])
+@pytest.mark.parametrize("aggregation", ["label", "loss", "product"])
 def test_every_aggregation_ranks(aggregation):
     X, Y = rows_and_targets(n=90)
     model = MetaRanker(**FAST).fit(X, Y, objectives=quick(aggregation, n_rounds=4))
@@ -142,7 +143,6 @@ def test_a_dataset_gives_features_and_names_and_the_dict_the_targets():
 
 
 X, Y = rows_and_targets(n=30)
-OPPOSED = {"clicks": Y["clicks"], "skips": 1 - Y["clicks"]}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,6 @@ OPPOSED = {"clicks": Y["clicks"], "skips": 1 - Y["clicks"]}
             ValueError,
             r"Y\['all'\] must tell pairs apart, got 1 for",
         ),
-        ({}, OPPOSED, None, ValueError, "do not cancel out: the weighted sum of clicks, skips is"),
         ({}, Y, quick(weights=[1, 2, 3]), ValueError, "weights"),
         ({}, Y, quick(weights={"likes": 1}), ValueError, "weights must name objectives"),
     ],
@@ -200,19 +199,6 @@ def test_pairs_are_described_for_each_objective(fitted):
 def test_scores_of_a_dict_of_targets_are_refused(fitted):
     with pytest.raises(ValueError, match="Y must be the relevances of one objective"):
         fitted.score(X, Y)
-
-
-def test_constraints_are_judged_on_lists_that_were_not_learned_from():
-    X, Y = rows_and_targets()
-    test, wanted = rows_and_targets(1)
-    model = MetaRanker(**FAST).fit(
-        X, Y, objectives=quick("epsilon", constraints={"relevance": 0.9}, n_rounds=10)
-    )
-    alone = MetaRanker(**FAST).fit(X, Y, objectives=quick("loss", weights={"relevance": 1}, n_rounds=10))
-    inner = model.ranker_.model_
-    assert inner.attained_[0] >= 0.9 * inner.alone_[0]
-    assert ndcgs(model, test, wanted)["relevance"] > 0.85 * ndcgs(alone, test, wanted)["relevance"]
-    assert ndcgs(model, test, wanted)["clicks"] > ndcgs(alone, test, wanted)["clicks"]
 
 
 def test_a_scorer_of_ones_own_describes_each_objective():

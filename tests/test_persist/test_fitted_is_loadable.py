@@ -47,8 +47,6 @@ REFUSED = {
     "label_names": lambda: model(Dataset(DENSE.X, DENSE.Y, label_names=[BAD, *"bcd"])),
     "feature_names": lambda: Dataset(DENSE.X, DENSE.Y, feature_names=[BAD, *"bcdef"]),
     "label_texts": lambda: Dataset(DENSE.X, DENSE.Y, label_texts=[BAD, *"bcd"]),
-    "label_text": lambda: model(list(TEXTS.texts), NAMES, label_text=["a", BAD, "c"]),
-    "label_separator": lambda: model(list(TEXTS.texts), NAMES, label_separator=BAD),
     "the columns of X": lambda: model(frame(BAD), DENSE.Y),
     "the objectives of Y": lambda: model(DENSE.X, {"a": DENSE.Y, BAD: DENSE.Y}, ranker="auto"),
     "the objectives of Y, alone": lambda: objectives(DENSE.X, {"a": GRADES, BAD: GRADES}),
@@ -88,9 +86,8 @@ LOADED = {
         n_jobs=np.int64(1),
         n_folds=np.int64(2),
         ranker=np.str_("logistic"),
-        memory_budget=np.int64(10**12),
     ),
-    "tuples": lambda: model(list(TEXTS.texts), NAMES, features=("names", "votes"), label_text=("a",) * 3),
+    "tuples": lambda: model(list(TEXTS.texts), NAMES, features=("names", "votes")),
     "largest seed": lambda: model(DENSE, random_state=2**31 - 1),
     "most features": lambda: FastXML(n_trees=1).fit(wide(1 << 24), SPARSE.Y, n_jobs=1),
     "most neighbours": lambda: neighbors(NeighborShortlister(ks=(1 << 16,))),
@@ -98,7 +95,7 @@ LOADED = {
     "large values": lambda: model((DENSE.X * 1e37).astype(np.float32), DENSE.Y),
     "large grades": lambda: model(DENSE.X, DENSE.Y * np.float32(1e37)),
     "weights of objectives": lambda: objectives(
-        DENSE.X, {"a": GRADES, "b": GRADES > 0}, weights={"a": np.float32(2)}, learning_rate=np.float32(0.1)
+        DENSE.X, {"a": GRADES, "b": GRADES > 0}, weights={"a": np.float32(2)}, params={"learning_rate": 0.1}
     ),
     "largest seed of objectives": lambda: objectives(DENSE.X, GRADES, random_state=2**63 - 1),
     "longest terms": lambda: TextVectorizer(word_ngrams=1000, char_ngrams=(1, 1000)).fit(["some words"]),

@@ -7,6 +7,8 @@ import pytest
 
 from metarank.persist.tensors import read_tensors, write_tensors
 
+pytest.importorskip("safetensors")
+
 ARRAYS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
     "b/c": np.array([1, -2], np.int64),
@@ -18,39 +20,21 @@ ARRAYS = {
 @pytest.fixture
 def path(tmp_path):
     with open(tmp_path / "t", "wb") as f:
-        write_tensors(f, ARRAYS, {"k": "v"})
+        write_tensors(f, ARRAYS)
     return tmp_path / "t"
 
 
 def test_what_is_written_is_read(path):
-    tensors, metadata = read_tensors(path)
-    assert metadata == {"k": "v"}
-    assert list(tensors) == list(ARRAYS)
+    tensors = read_tensors(path)
+    assert set(tensors) == set(ARRAYS)
     for name, values in ARRAYS.items():
         assert (tensors[name].dtype, tensors[name].shape) == (values.dtype, values.shape)
         np.testing.assert_array_equal(tensors[name], values)
-    assert not tensors["a"].flags.writeable
 
 
-def test_the_library_reads_it(path):
-    theirs = pytest.importorskip("safetensors.numpy").load_file(path)
-    for name, values in ARRAYS.items():
-        np.testing.assert_array_equal(theirs[name], values)
-
-
-def test_what_cannot_be_written(tmp_path):
-    with open(tmp_path / "t", "wb") as f, pytest.raises(TypeError, match="a: a tensor of dtype <U1"):
-        write_tensors(f, {"a": np.array(["x"])})
-
-
-@pytest.mark.parametrize("keep", [0, 5, 100])
-def test_a_cut_file_is_told(path, keep):
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(ValueError, match="no end"):
-        read_tensors(path)
-
-
-def test_missing_values_are_told(path):
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="outside the file"):
-        read_tensors(path)
+def test_what_cannot_be_read(path):
+    content = path.read_bytes()
+    for keep in (0, 5, 100, len(content) - 1):
+        path.write_bytes(content[:keep])
+        with pytest.raises(ValueError, match="is not a safetensors file"):
+            read_tensors(path)

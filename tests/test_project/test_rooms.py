@@ -25,7 +25,7 @@ ROOMS = [
     "apps",
 ]
 # Names of the top level that lead into a room, for users; nothing within imports them.
-DOORS = ["features", "plot", "propensity", "rerank", "serve", "shortlist"]
+DOORS = ["plot", "serve", "shortlist"]
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

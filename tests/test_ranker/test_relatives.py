@@ -8,18 +8,23 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker
-from metarank.data import LabelDescriptions
-from metarank.model.auto import named_scorers
+from metarank.model.fitting.auto import named_scorers
 from metarank.ranker.assemble import joined_columns
 from metarank.ranker.relatives import KINDS, known_columns, relatives_columns, wanted_columns
 from metarank.scorers.crossfit import held_out_columns
 from metarank.types.candidates import Candidates
-from metarank.types.label_relations import LabelRelations, relation
+from metarank.types.label_descriptions import LabelDescriptions, relation
 
 L = 12
 
 
-def relations(seed: int = 0) -> LabelRelations:
+def table(parents: sp.csr_matrix, related: sp.csr_matrix | None) -> LabelDescriptions:
+    return LabelDescriptions(
+        names=[f"label {i}" for i in range(parents.shape[0])], parents=parents, related=related
+    )
+
+
+def relations(seed: int = 0) -> LabelDescriptions:
     rng = np.random.default_rng(seed)
     order = rng.permutation(L)
     pairs = [
@@ -27,7 +32,7 @@ def relations(seed: int = 0) -> LabelRelations:
     ]
     a, b = rng.integers(0, L, (2, 6))
     other = relation([*a, *b], [*b, *a], L)
-    return LabelRelations(relation(*zip(*pairs), L), other)
+    return table(relation(*zip(*pairs), L), other)
 
 
 def lists(seed: int = 0, n: int = 9) -> tuple[Candidates, np.ndarray]:
@@ -40,7 +45,7 @@ def lists(seed: int = 0, n: int = 9) -> tuple[Candidates, np.ndarray]:
     return candidates, rng.integers(0, 4, candidates.n_pairs).astype(np.float32)  # with ties
 
 
-def by_hand(kind: str, candidates: Candidates, values: np.ndarray, of: LabelRelations) -> list[float]:
+def by_hand(kind: str, candidates: Candidates, values: np.ndarray, of: LabelDescriptions) -> list[float]:
     P, R = of.parents.toarray() > 0, of.related.toarray() > 0
     share = (P.astype(int) @ P.T.astype(int)) > 0
     is_relative = {"parent": P, "child": P.T, "sibling": share & ~np.eye(L, dtype=bool), "related": R}[kind]
@@ -80,13 +85,13 @@ def test_no_pairs_and_no_relations():
     none = Candidates(np.zeros(3, np.int64), np.zeros(0, np.int32), L)
     found = relatives_columns(["sibling(s)", "parent(s)"], {"s": np.zeros(0, np.float32)}, none, relations())
     assert [len(values) for values in found.values()] == [0, 0]
-    nothing = LabelRelations(sp.csr_matrix((L, L), dtype=np.float32), None)
+    nothing = table(sp.csr_matrix((L, L), dtype=np.float32), None)
     assert wanted_columns(["score"], ["score"], nothing) == []
     candidates, values = lists()
     found = relatives_columns(["child(s)", "related(s)"], {"s": values}, candidates, nothing)
     for row in found.values():
         np.testing.assert_array_equal(
-            row, by_hand("child", candidates, values, LabelRelations(nothing.parents, nothing.parents))
+            row, by_hand("child", candidates, values, table(nothing.parents, nothing.parents))
         )
 
 
@@ -117,7 +122,7 @@ def test_a_model_is_the_same_by_batches_threads_and_after_changes(tmp_path):
 def test_own_labels_do_not_reach_the_columns_of_relatives():
     """They follow from columns that are held out; other rows' labels do reach them."""
     data = makers.sparse(40, L=4)
-    of = LabelRelations(relation([1, 2, 3], [0, 0, 2], 4), relation([1, 3], [3, 1], 4))
+    of = table(relation([1, 2, 3], [0, 0, 2], 4), relation([1, 3], [3, 1], 4))
     scorers = [named_scorers()[name]() for name in ("votes", "names", "linear-svm")]
     candidates = Candidates.all_labels(40, 4)
 

@@ -1,4 +1,4 @@
-"""HNSW and IVF-PQ propose rows: recall, masks, the same bytes however they are asked, saved models."""
+"""HNSW proposes rows: recall, masks, the same bytes however they are asked, saved models."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,22 +7,16 @@ import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from metarank import MetaRanker, load
-from metarank.model.memory import index_bytes_of
-from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.training_rows import DenseRows
 from metarank.scorers.neighbors.voting import NeighborShortlister
-from metarank.scorers.sizes import FitSizes
-from metarank.scorers.source import Source
 from metarank.types import dense_index
 from metarank.types.candidates import Candidates
-from metarank.types.dense_index import CLASSES, HnswIndex, IvfPqIndex, resolved_index
+from metarank.types.dense_index import HnswIndex, resolved_index
 from metarank.types.view import TrainingSet, fold_of_rows
 
-KINDS = pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
-N, D, L = 4000, 10, 7  # PQ codes hold 4 features each, and 10 are not a multiple of 4
+N, D, L = 1500, 10, 7
 
 
 def clustered(n, d=D, seed=0):
@@ -52,12 +46,11 @@ def stack(columns):
     return np.stack(list(columns.values()))
 
 
-@KINDS
 @pytest.mark.parametrize("fold", [None, 0])
-def test_most_neighbours_are_found_and_their_distances_are_exact(kind, fold):
+def test_most_neighbours_are_found_and_their_distances_are_exact(fold):
     voters = EVERY if fold is None else np.flatnonzero(fold != FOLD).astype(np.int32)
     truth, far = ROWS.nearest(Q, voters, 10, "l2", 1)
-    ids, distances = ROWS.nearest_proposed(Q, voters, 10, kind, 1)
+    ids, distances = ROWS.nearest_proposed(Q, voters, 10, 1)
     assert (ids >= 0).all()
     found = [np.intersect1d(a, b, return_indices=True) for a, b in zip(ids, truth)]
     assert sum(len(same) for same, _, _ in found) >= 0.97 * truth.size
@@ -68,31 +61,26 @@ def test_most_neighbours_are_found_and_their_distances_are_exact(kind, fold):
     assert np.all(np.diff(distances, axis=1) >= 0)
 
 
-@KINDS
-def test_rows_outside_the_view_are_never_proposed(kind):
+def test_rows_outside_the_view_are_never_proposed():
     for share in (0.8, 0.3, 0.02):
         within = np.random.default_rng(3).random(N) < share
-        ids = ROWS.index(kind).propose(X[~within][:200], 10, within, 1)
+        ids = ROWS.index().propose(X[~within][:80], 10, within, 1)
         assert within[ids[ids >= 0]].all()
         assert (ids >= 0).mean() > 0.5
 
 
-@KINDS
-def test_an_index_that_looks_everywhere_is_exact(kind, monkeypatch):
+def test_an_index_that_looks_everywhere_is_exact(monkeypatch):
     """So what a mask leaves out is what it should, no more."""
     monkeypatch.setattr(HnswIndex, "BREADTH", N)
-    monkeypatch.setattr(IvfPqIndex, "LISTS_READ", N)
-    monkeypatch.setattr(IvfPqIndex, "FETCHED", 100)
     for fold in range(3):
         voters = np.flatnonzero(fold != FOLD).astype(np.int32)
         truth = ROWS.nearest(Q, voters, 10, "l2", 1)
-        found = ROWS.nearest_proposed(Q, voters, 10, kind, 1)
+        found = ROWS.nearest_proposed(Q, voters, 10, 1)
         assert [a.tobytes() for a in found] == [a.tobytes() for a in truth]
 
 
-@KINDS
-def test_laws(kind, any_size):
-    scorer = NeighborShortlister(ks=(3, 8), index=kind).fit(training_set().without_fold(0))
+def test_laws(any_size):
+    scorer = NeighborShortlister(ks=(3, 8), index="hnsw").fit(training_set().without_fold(0))
     pairs = Candidates.all_labels(len(Q), L)
     whole = stack(scorer.score(Q, pairs))
     assert stack(scorer.score(Q, pairs, n_jobs=4)).tobytes() == whole.tobytes()
@@ -102,32 +90,16 @@ def test_laws(kind, any_size):
     mixed = np.concatenate([one[i] for i in order], axis=1)
     assert stack(scorer.score(Q[order], pairs)).tobytes() == mixed.tobytes()
     again = NeighborShortlister.from_state(scorer.get_state())
-    assert again.index == kind
+    assert again.index == "hnsw"
     assert stack(again.score(Q, pairs)).tobytes() == whole.tobytes()
 
 
-@KINDS
-def test_labels_outside_the_view_leave_no_trace(kind, any_size):
-    def flipped(Y):
-        return np.where((FOLD == 1)[:, None], 1 - Y, Y)
-
-    inside = np.flatnonzero(FOLD == 1)
-    pairs = Candidates.all_labels(len(inside), L)
-    scorer = NeighborShortlister(ks=(5,), index=kind)
-    a, b = (
-        stack(held_out_columns(clone(scorer), training_set(change), pairs, rows=inside))
-        for change in (lambda Y: Y, flipped)
-    )
-    assert a.tobytes() == b.tobytes()
-
-
-@KINDS
-def test_an_index_is_the_same_however_it_was_built(kind):
-    want = ROWS.index(kind).arrays()
+def test_an_index_is_the_same_however_it_was_built():
+    want = ROWS.index().arrays()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(4)
     try:
-        got = CLASSES[kind](X.copy()).arrays()
+        got = HnswIndex(X.copy()).arrays()
     finally:
         faiss.omp_set_num_threads(before)
     assert {name: np.asarray(a).tobytes() for name, a in got.items()} == {
@@ -135,39 +107,26 @@ def test_an_index_is_the_same_however_it_was_built(kind):
     }
 
 
-@KINDS
-def test_a_restored_index_proposes_the_same(kind):
-    index = ROWS.index(kind)
-    again = CLASSES[kind](X, index.arrays())
-    within = FOLD != 2
-    for mask in (None, within):
-        assert again.propose(Q, 12, mask, 1).tobytes() == index.propose(Q, 12, mask, 1).tobytes()
-
-
 @pytest.mark.parametrize(
-    ("kind", "name", "change"),
+    ("name", "change"),
     [
-        ("hnsw", "links", lambda a: a + N),
-        ("hnsw", "links", lambda a: a[:-1]),
-        ("hnsw", "levels", lambda a: a + 1),
-        ("hnsw", "offsets", lambda a: a + 1),
-        ("hnsw", "entry", lambda a: N),
-        ("hnsw", "entry", lambda a: -1),
-        ("ivfpq", "lists", lambda a: a + N),
-        ("ivfpq", "codes", lambda a: a[1:]),
-        ("ivfpq", "centroids", lambda a: a[:, :-1]),
-        ("ivfpq", "codebook", lambda a: a[:, :100]),
+        ("links", lambda a: a + N),
+        ("links", lambda a: a[:-1]),
+        ("levels", lambda a: a + 1),
+        ("offsets", lambda a: a + 1),
+        ("entry", lambda a: N),
+        ("entry", lambda a: -1),
     ],
 )
-def test_arrays_of_another_index_are_refused(kind, name, change, any_size):
-    state = state_with_index(kind)
+def test_arrays_of_another_index_are_refused(name, change, any_size):
+    state = state_with_index()
     state["index_arrays"][name] = change(state["index_arrays"][name])
     with pytest.raises(ValueError, match=r"index_arrays must|of a saved model must be"):
         NeighborShortlister.from_state(state)
 
 
 def test_links_to_rows_that_are_not_on_their_level_are_refused(any_size):
-    state = state_with_index("hnsw")
+    state = state_with_index()
     arrays = state["index_arrays"]
     low = int(np.flatnonzero(arrays["levels"] == 1)[0])
     arrays["links"] = arrays["links"].copy()
@@ -176,86 +135,62 @@ def test_links_to_rows_that_are_not_on_their_level_are_refused(any_size):
         NeighborShortlister.from_state(state)
 
 
-def state_with_index(kind):
-    state = NeighborShortlister(index=kind).fit(training_set().view()).get_state()
+def state_with_index():
+    state = NeighborShortlister(index="hnsw").fit(training_set().view()).get_state()
     return state | {"index_arrays": dict(state["index_arrays"])}
 
 
-@KINDS
-def test_where_too_few_are_found_every_row_is_compared(kind):
-    voters = np.array([3, 77, 1500, 3999], np.int32)
-    ids, _ = ROWS.nearest_proposed(Q, voters, 9, kind, 1)
+def test_where_too_few_are_found_every_row_is_compared():
+    voters = np.array([3, 77, 700, N - 1], np.int32)
+    ids, _ = ROWS.nearest_proposed(Q, voters, 9, 1)
     assert ids.tolist() == ROWS.nearest(Q, voters, 9, "l2", 1)[0].tolist()
     assert (ids[:, 4:] == -1).all()
 
 
 def test_equal_rows_are_all_found(any_size):
     same = DenseRows(np.ones((600, 3), np.float32))
-    ids, distances = same.nearest_proposed(same.X[:5], np.arange(600, dtype=np.int32), 10, "hnsw", 1)
+    ids, distances = same.nearest_proposed(same.X[:5], np.arange(600, dtype=np.int32), 10, 1)
     assert (np.sort(ids, axis=1) == np.unique(ids, axis=1)).all()
     assert (ids >= 0).all()
     assert not distances.any()
 
 
-@KINDS
 @pytest.mark.parametrize("size", [3e38, 1e30, 1e-30, 1e-44])
-def test_extreme_values_are_searched_as_others_are(kind, size):
+def test_extreme_values_are_searched_as_others_are(size):
     tame = DenseRows(X[:600])
     wild = DenseRows((X[:600] / np.float32(8) * np.float32(size)).astype(np.float32))
     queries = np.concatenate([wild.X[:20], [np.full(D, v, np.float32) for v in (3e38, -3e38, 0)]])
     voters = np.arange(600, dtype=np.int32)
-    ids, distances = wild.nearest_proposed(queries, voters, 5, kind, 1)
+    ids, distances = wild.nearest_proposed(queries, voters, 5, 1)
     assert np.isfinite(distances).all()
     assert (ids >= 0).all()
     if size == 1e30:
-        proposed = tame.index(kind).propose(tame.X[:20], 5, None, 1)
-        assert np.mean(proposed == wild.index(kind).propose(wild.X[:20], 5, None, 1)) > 0.9
+        proposed = tame.index().propose(tame.X[:20], 5, None, 1)
+        assert np.mean(proposed == wild.index().propose(wild.X[:20], 5, None, 1)) > 0.9
 
 
 def test_searches_at_the_same_time_build_one_index():
     rows = DenseRows(X)
     with ThreadPoolExecutor(4) as pool:
-        built = list(pool.map(lambda _: rows.index("hnsw"), range(8)))
+        built = list(pool.map(lambda _: rows.index(), range(8)))
     assert len({id(index) for index in built}) == 1
 
 
 def test_the_size_decides():
     assert [resolved_index("auto", n) for n in (100, 49_999, 50_000)] == ["flat", "flat", "hnsw"]
-    assert [resolved_index("ivfpq", n) for n in (100, 9_999, 10_000)] == ["flat", "flat", "ivfpq"]
+    assert [resolved_index("hnsw", n) for n in (100, 9_999, 10_000)] == ["flat", "flat", "hnsw"]
     assert resolved_index("flat", 10**7) == "flat"
     assert [resolved_index("auto", 60_000, n) for n in (9_999, 40_000)] == ["flat", "hnsw"]
 
 
-def test_few_rows_are_compared_one_by_one():
-    data = training_set()
-    pairs = Candidates.all_labels(len(Q), L)
-    flat, graph = (
-        stack(NeighborShortlister(index=index).fit(data.view()).score(Q, pairs)) for index in ("flat", "hnsw")
-    )
-    assert flat.tobytes() == graph.tobytes()
-    assert "hnsw" not in data.view().shared("training-rows", DenseRows)._faiss
-
-
-@KINDS
-def test_a_saved_model_answers_the_same_and_builds_nothing(kind, tmp_path, monkeypatch, any_size):
-    ds = makers.dense(700)
-    parts = [NeighborShortlister(ks=(5,), index=kind)]
+def test_a_saved_model_answers_the_same_and_builds_nothing(tmp_path, monkeypatch, any_size):
+    ds = makers.dense(300)
+    parts = [NeighborShortlister(ks=(5,), index="hnsw")]
     model = MetaRanker(features=parts, ranker="logistic", n_folds=2, n_jobs=1).fit(ds)
     model.save(tmp_path / "M")
     again = load(tmp_path / "M")
-    monkeypatch.setattr(IvfPqIndex, "_build", None)
     monkeypatch.setattr(faiss.IndexHNSWFlat, "add", None)
     assert again.rank(ds.X).scores.tobytes() == model.rank(ds.X).scores.tobytes()
     again.save(tmp_path / "again")
     digest = [(tmp_path / name / "manifest.json").read_bytes() for name in ("M", "again")]
     assert digest[0] == digest[1]
-
-
-def test_an_index_counts_among_the_memory_of_a_fit(any_size):
-    Y = sp.csr_matrix((N, L), dtype=np.float32)
-
-    def size(index):
-        source = Source(NeighborShortlister(index=index), proposes=False, describes=True)
-        return index_bytes_of(FitSizes(X, Y, N, L, 3, 3, 1), [source])
-
-    assert size("auto") == size("flat") < size("ivfpq") < size("hnsw")

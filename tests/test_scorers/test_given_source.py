@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
-from metarank.scorers.given.given_source import COLUMNS, GivenScorer
-from metarank.scorers.given.habits import OF_LABELS
+from metarank.scorers.crossfit import held_out_columns, refit_shortlist
+from metarank.scorers.given.given_scorer import COLUMNS, OF_LABELS, GivenScorer
 from metarank.scorers.given.linear import GivenLinear
-from metarank.scorers.given.pair_features import PairFeatures
-from metarank.scorers.given.together import GivenTogether
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.view import TrainingSet
@@ -26,36 +23,13 @@ def training_set(**options) -> TrainingSet:
     return data
 
 
-@pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
-@pytest.mark.parametrize(
-    "scorer",
-    [
-        GivenScorer(given="bm25"),
-        GivenScorer(given="knn"),
-        GivenTogether(given=["bm25", "knn"]),
-        PairFeatures(names=("clicks",)),
-    ],
-)
-def test_the_shortcut_equals_fits_without_the_fold(scorer, hidden):
-    data = training_set(hidden_in=hidden)
-    for rows in (np.arange(60), np.array([3, 4, 17, 50])):
-        candidates = Candidates.all_labels(len(rows), 5)
-        quick = held_out_columns(scorer, data, candidates, rows=rows)
-        slow = refit_columns(scorer, data, candidates, rows=rows, n_jobs=1)
-        assert list(quick) == list(slow)
-        for name in quick:
-            assert quick[name].tobytes() == slow[name].tobytes(), name
-
-
 def test_it_proposes_what_is_given():
     data, rows = training_set(), np.array([1, 9, 14])
     scorer = GivenScorer(given="knn")
-    quick = scorer.shortlist_held_out(data, 1, rows=rows)
-    slow = refit_shortlist(scorer, data, 1, rows=rows, n_jobs=1)
-    assert quick.labels.tobytes() == slow.labels.tobytes()
+    found = refit_shortlist(scorer, data, 1, rows=rows, n_jobs=1)
     own = data.given[rows].scores["knn"]
-    np.testing.assert_array_equal(quick.to_csr().toarray(), own.toarray())
-    assert (np.diff(quick.indptr) == np.diff(own.indptr)).all()
+    np.testing.assert_array_equal(found.to_csr().toarray(), own.toarray())
+    assert (np.diff(found.indptr) == np.diff(own.indptr)).all()
 
 
 def test_columns_by_hand():
@@ -129,18 +103,6 @@ def test_what_is_usual_for_one_label_is_unusual_for_another():
         assert again[f"s_{name}"].tobytes() == columns[f"s_{name}"].tobytes()
 
 
-def test_a_scorer_of_an_older_version_has_the_columns_of_its_time():
-    data = training_set()
-    scorer = GivenScorer(given="bm25").fit(data.view())
-    state = scorer.get_state()
-    del state["habits"]
-    older = GivenScorer.from_state(state)
-    now = scorer.score(data.given, Candidates.all_labels(60, 5))
-    then = older.score(data.given, Candidates.all_labels(60, 5))
-    assert list(now)[: len(COLUMNS)] == list(then)
-    assert all(then[name].tobytes() == now[name].tobytes() for name in then)
-
-
 def companions(n: int = 200) -> TrainingSet:
     """Label 2 is relevant where label 0 is proposed, and never proposed itself."""
     rng = np.random.default_rng(1)
@@ -163,19 +125,6 @@ def test_rows_with_such_candidates_have_labels_that_nobody_proposed():
     assert found.recall(data.Y) > 0.95
 
 
-@pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
-def test_held_out_rows_are_described_by_the_others(hidden):
-    data, scorer = training_set(hidden_in=hidden), GivenLinear(given=["bm25", "knn"])
-    for rows in (np.arange(60), np.array([3, 4, 17, 50])):
-        candidates = Candidates.all_labels(len(rows), 5)
-        quick = held_out_columns(scorer, data, candidates, rows=rows)["given_linear"]
-        slow = refit_columns(scorer, data, candidates, rows=rows, n_jobs=1)["given_linear"]
-        np.testing.assert_allclose(quick, slow, atol=2e-3)
-        proposed = scorer.shortlist_held_out(data, 5, rows=rows)
-        refitted = refit_shortlist(scorer, data, 5, rows=rows, n_jobs=1)
-        np.testing.assert_array_equal(proposed.labels, refitted.labels)
-
-
 @pytest.mark.parametrize("what", ["no candidate", "no label"])
 def test_rows_of_which_nothing_is_known_score_alike(what):
     data = companions(20)
@@ -187,11 +136,3 @@ def test_rows_of_which_nothing_is_known_score_alike(what):
     columns = scorer.score(data.given, Candidates.all_labels(20, 4))["given_linear"].reshape(20, 4)
     assert (columns == columns[0]).all()
     assert np.isfinite(columns).all()
-
-
-def test_habits_of_a_source_trained_by_fold_would_tell_of_the_row():
-    data = training_set()
-    scorer = GivenScorer(given="bm25", by_fold=True).fit(data.view())
-    assert list(scorer.score(data.given, Candidates.all_labels(60, 5))) == [
-        f"bm25_{name}" for name in COLUMNS
-    ]

@@ -11,7 +11,7 @@ from metarank import MetaRanker, load
 from metarank.data import LabelDescriptions, make_multilabel
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.candidates import Candidates
-from metarank.types.vectors_of_labels import LabelVectors
+from metarank.types.label_names import LabelVectors
 from metarank.types.view import TrainingSet
 
 DATA = make_multilabel(80, n_features=6, n_labels=4, seed=1)
@@ -48,16 +48,16 @@ def test_cosines_and_proposals_agree_with_their_twins(layout):
         np.testing.assert_array_equal(best.labels[inside], np.sort(order[found[row][order] > 0]))
 
 
-def test_the_graph_proposes_what_comparison_finds():
+def test_the_graph_proposes_what_comparison_finds(monkeypatch):
     X, V = drawn(30, 400, 8)
-    exact, graph = (fitted(X, LabelVectors(V), search_by=how) for how in ("exact", "hnsw"))
-    a, b = exact.shortlist(X, 10), graph.shortlist(X, 10)
+    a = fitted(X, LabelVectors(V)).shortlist(X, 10)
+    monkeypatch.setattr("metarank.scorers.names.given_vectors.AUTO_ROWS", 400)
+    graph = fitted(X, LabelVectors(V))
+    b = graph.shortlist(X, 10)
     same = [np.intersect1d(a.rows([i]).labels, b.rows([i]).labels).size for i in range(1, 30)]
     assert np.mean(same) > 9.5
     again = graph.score(X, b)["vector_cosine"]
     assert b.scores["label-vectors"].tobytes() == again.tobytes()
-    with pytest.raises(ValueError, match="search_by must be"):
-        LabelVectorScorer(search_by="faiss").fit(None)
 
 
 def table(width=6, **more) -> LabelDescriptions:

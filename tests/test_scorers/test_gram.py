@@ -5,8 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers.linear.shared_ridge import SharedRidge
-from metarank.scorers.neighbors.label_means import LabelMeans
 from metarank.types.arrays import csr_parts
 
 
@@ -18,7 +16,7 @@ def rows_of(n, d, density, seed=0):
 
 def gram(X, dtype=np.float64, n_jobs=1):
     out = np.full((X.shape[0], X.shape[0]), np.nan, dtype)
-    _core.sparse_gram(X.shape[1], *csr_parts(X), out, n_jobs)
+    _core.sparse_gram((*csr_parts(X), X.shape[1]), out, n_jobs)
     return out
 
 
@@ -52,33 +50,8 @@ def test_gram_for_any_number_of_threads_and_order_of_rows():
 def test_gram_refuses_what_it_could_not_follow():
     indptr, indices, data = csr_parts(rows_of(5, 10, 0.5))
     with pytest.raises(ValueError, match="square matrix"):
-        _core.sparse_gram(10, indptr, indices, data, np.empty((4, 5)), 1)
+        _core.sparse_gram((indptr, indices, data, 10), np.empty((4, 5)), 1)
     with pytest.raises(ValueError, match=r"X.indices must lie in \[0, 9\)"):
-        _core.sparse_gram(9, indptr, np.full_like(indices, 9), data, np.empty((5, 5)), 1)
+        _core.sparse_gram((indptr, np.full_like(indices, 9), data, 9), np.empty((5, 5)), 1)
     with pytest.raises(TypeError):
-        _core.sparse_gram(10, indptr, indices, data, np.empty((5, 5), np.int32), 1)
-
-
-@pytest.mark.parametrize("shape", [(60, 15), (15, 60)])
-def test_the_ridge_takes_the_smaller_gram(shape):
-    X = rows_of(*shape, 0.3)
-    dense = X.toarray().astype(np.float64)
-    expected = dense.T @ dense if shape[0] > shape[1] else dense @ dense.T
-    np.testing.assert_allclose(SharedRidge.gram(X, n_jobs=2), expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("density", [0.002, 0.03, 0.5])
-@pytest.mark.parametrize("max_terms", [None, 7])
-def test_label_means_however_many_terms_they_hold(density, max_terms):
-    X = rows_of(200, 1000, density)
-    Y = sp.random(200, 30, 0.1, format="csc", random_state=1)
-    indptr, rows = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
-    means = LabelMeans.of_rows(X, indptr, rows, 1.0, max_terms=max_terms, n_jobs=2)
-    for label in range(30):
-        of = X[rows[indptr[label] : indptr[label + 1]]].toarray().astype(np.float64)
-        mean = (np.cumsum(of, axis=0)[-1] / len(of)).astype(np.float32) if len(of) else np.zeros(1000)
-        got = means.means[label].toarray()[0]
-        kept = np.lexsort((np.arange(1000), -np.abs(mean)))[: max_terms or 1000]
-        assert np.array_equal(got[kept], mean[kept])
-        assert np.count_nonzero(got) == np.count_nonzero(mean[kept])
-        assert means.means[label].has_sorted_indices
+        _core.sparse_gram((indptr, indices, data, 10), np.empty((5, 5), np.int32), 1)

@@ -1,4 +1,4 @@
-"""Labels hidden from a fold's View: its rows are described as if the label had just been added by name."""
+"""Labels hidden from a fold's view: its rows are described as if the label had just been added by name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 import scipy.sparse as sp
 from test_leakage import CASES, SCORERS, rows_and_labels, tuned
 
-from metarank import Candidates, Dataset, MetaRanker
-from metarank.scorers.after_changes import KeptScorer
+from metarank import Candidates
+from metarank.scorers.base import HeldOutColumns
 from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.wrapped import KeptScorer
 from metarank.types.view import TrainingSet, hidden_labels
 
 HIDDEN_FOLD, HIDDEN = 1, 2
@@ -62,7 +63,9 @@ def test_hidden_is_as_if_the_label_had_no_row(name, layout):
     assert list(got) == list(want)
     for column in got:
         assert got[column].tobytes() == want[column].tobytes(), column
-    # Other folds see the label as ever.
+    if not isinstance(scorer, HeldOutColumns):
+        return
+    # One matrix for all folds: the others see the label as ever.
     rows = np.flatnonzero(plain.fold != HIDDEN_FOLD)
     pairs = Candidates.all_labels(len(rows), Y.shape[1])
     got, want = (held_out_columns(scorer, data, pairs, rows=rows) for data in (hiding, plain))
@@ -82,45 +85,3 @@ def test_a_kept_classifier_says_of_an_added_label_what_it_says_of_one_without_ro
     pairs = Candidates.all_labels(3, Y.shape[1] + 1)
     (of_added,) = (values.reshape(3, -1)[:, -1] for values in grown.score(X[:3], pairs).values())
     np.testing.assert_array_equal(of_added, of_empty)
-
-
-COLOURS = [
-    "red",
-    "green",
-    "blue",
-    "white",
-    "black",
-    "pink",
-    "navy",
-    "brown",
-    "grey",
-    "teal",
-    "beige",
-    "olive",
-]
-THINGS = ["shirt", "shoe", "hat", "watch", "bag", "belt", "sock", "scarf", "dress", "coat", "glove", "ring"]
-
-
-def products(n: int, labels: list[str], seed: int) -> Dataset:
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(len(COLOURS), size=(n, 2))
-    texts = [f"{rng.choice(['nice', 'new', 'fine'])} {COLOURS[c]} {THINGS[t]}" for c, t in pairs]
-    place = {name: i for i, name in enumerate(labels)}
-    Y = np.zeros((n, len(labels)), np.float32)
-    for row, (c, t) in zip(Y, pairs):
-        row[[place[name] for name in (COLOURS[c], THINGS[t]) if name in place]] = 1
-    return Dataset(texts=texts, Y=sp.csr_matrix(Y), label_names=labels)
-
-
-@pytest.mark.check
-def test_labels_added_by_name_are_found_where_all_labels_are_ranked():
-    added = ["olive", "ring"]
-    known = [name for name in COLOURS + THINGS if name not in added]
-    model = MetaRanker(n_jobs=1).fit(products(400, known, 0))
-    model.update_labels(add=added)
-    new = products(200, known + added, 1)
-    rows = [i for i, text in enumerate(new.texts) if set(text.split()) & set(added)]
-    found = model.rank([new.texts[i] for i in rows], k=3).labels
-    for i, labels in zip(rows, found):
-        wanted = [len(known) + j for j, name in enumerate(added) if name in new.texts[i].split()]
-        assert set(wanted) <= set(labels.tolist()), new.texts[i]

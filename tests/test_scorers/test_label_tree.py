@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import weight_blocks
+from makers import tree_of
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from metarank import Dataset, load
-from metarank._core import WeightBlocks
-from metarank.propensity import inv_propensity
-from metarank.rerank import ALPHAS
-from metarank.scorers.label_weights import FLOOR
+from metarank import load
+from metarank._util.threads import single_threaded_blas
+from metarank.metrics.propensity import inv_propensity
 from metarank.scorers.trees.hierarchy import Hierarchy
-from metarank.scorers.trees.label_tree import LabelTree
+from metarank.scorers.trees.label_tree import SOLVER, LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
+from metarank.scorers.trees.tail_reranking import ALPHAS
 from metarank.shortlist import Parabel, XReg
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
@@ -55,8 +53,16 @@ def topics(n_topics: int = 6, rows: int = 8, seed: int = 0) -> tuple[np.ndarray,
     return X, Y
 
 
+def with_solver(cls: type[LabelTree], **params: object) -> LabelTree:
+    """A tree of these parameters, of which those of the solver are constants of its class."""
+    own = {name: params.pop(name) for name in ("visitors", "tolerance", "max_epochs") if name in params}
+    if own:
+        cls = type(cls.__name__, (cls,), {"solver": {loss: known | own for loss, known in SOLVER.items()}})
+    return cls(**params)
+
+
 def small(cls: type[LabelTree], **params: object) -> LabelTree:
-    return cls(**{"n_trees": 2, "branching": 3, "max_leaf": 3, **params})
+    return with_solver(cls, **{"n_trees": 2, "branching": 3, "max_leaf": 3, **params})
 
 
 def parts(candidates: Candidates) -> dict[str, bytes]:
@@ -78,10 +84,6 @@ def rows(X: object) -> sp.csr_matrix:
     return sp.csr_matrix(X, dtype=np.float32)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in folder.iterdir()}
-
-
 # --- obvious answers ------------------------------------------------------------
 
 
@@ -95,30 +97,6 @@ def test_topics_are_told_apart(cls, params):
     assert model.shortlist(X, 1).labels.tolist() == [2 * (i % 6) for i in range(len(X))]
     if params.get("loss") != "hinge":  # its margin of a coin toss may be -1
         assert (model.shortlist(X, 2).labels.reshape(-1, 2) // 2).tolist() == [[i % 6] * 2 for i in range(48)]
-
-
-def test_checkerboard():
-    """Labels of opposite corners: no label is found by one feature alone."""
-    corners = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]], np.float32)
-    X, Y = np.repeat(corners, 5, axis=0), np.repeat(np.eye(4, dtype=np.float32), 5, axis=0)
-    for cls in BOTH:
-        model = cls(n_trees=1, branching=2, max_leaf=1, C=100.0).fit(X, Y)
-        assert model.shortlist(corners, 1).labels.tolist() == [0, 1, 2, 3]
-
-
-def test_grades_are_regressed_on():
-    """Rows of one kind with fixed grades: the relevance expected is the grade."""
-    X = np.repeat(np.eye(3, dtype=np.float32), 30, axis=0)
-    grades = np.array([[4, 1, 0, 2], [0, 3, 2, 0], [1, 0, 4, 1]], np.float32)
-    model = small(XReg, C=1000.0, max_leaf=2, branching=2, max_epochs=300)
-    model.fit(X, np.repeat(grades, 30, axis=0))
-    pairs = Candidates.all_labels(3, 4)
-    predicted = 4 * np.exp(model.score(rows(np.eye(3)), pairs)["xreg"]).reshape(3, 4)
-    np.testing.assert_allclose(predicted, grades, atol=0.15)
-    found = model.shortlist(np.eye(3, dtype=np.float32), 4)
-    np.testing.assert_allclose(
-        found.to_dense(found.scores["xreg"])[grades > 0], grades[grades > 0], atol=0.15
-    )
 
 
 def test_the_best_points_of_every_label():
@@ -135,10 +113,7 @@ def test_the_best_points_of_every_label():
 
 def edges(model: LabelTree) -> tuple[np.ndarray, np.ndarray]:
     """Weights (S, d) and bias (S,) of every edge."""
-    tree = model.hierarchy_
-    blocks = WeightBlocks(n_features=model.n_features_in_, **model.weights_)
-    indptr, indices, values = blocks.decode()
-    W = sp.csr_array((values, indices, indptr), shape=(tree.n_slots, model.n_features_in_))
+    W = weight_blocks.decode(model.weights_, model.n_features_in_)
     return W.toarray().astype(np.float64), np.asarray(model.weights_["bias"], np.float64)
 
 
@@ -147,8 +122,13 @@ def relevance_below(tree: Hierarchy, Y: np.ndarray) -> np.ndarray:
     m = np.ones((len(Y), tree.n_nodes))
     for node in range(tree.n_nodes):
         if node not in tree.roots:
-            m[:, node] = Y[:, tree.labels_under(node)].max(axis=1)
+            m[:, node] = Y[:, labels_under(tree, node)].max(axis=1)
     return m
+
+
+def labels_under(tree: Hierarchy, node: int) -> list[int]:
+    children = tree.child[tree.child_start[node] : tree.child_start[node + 1]].tolist()
+    return sorted(label for c in children for label in (labels_under(tree, c) if c >= 0 else [~c]))
 
 
 def edge_problems(tree: Hierarchy, Y: np.ndarray, visitors: bool = False) -> list[tuple[np.ndarray, ...]]:
@@ -184,14 +164,16 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
         values, slope = loss_values(loss, X1 @ w, z)
         return 0.5 * w @ w + cost @ values, w + X1.T @ (cost * slope)
 
-    if loss == "hinge" and len(np.unique(z > 0)) == 2:
-        svm = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-9, max_iter=100_000)
+    if loss != "logistic" and len(np.unique(z > 0)) == 2:
+        svm = LinearSVC(loss=loss, dual=True, fit_intercept=False, tol=1e-9, max_iter=100_000)
         svm.fit(X1, z > 0, sample_weight=cost)
         return objective(svm.coef_[0])[0]
     if loss == "hinge":  # no solver of one class
         return np.nan
     options = {"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-9}
-    return float(minimize(objective, np.zeros(X1.shape[1]), jac=True, options=options, method="L-BFGS-B").fun)
+    with single_threaded_blas():
+        found = minimize(objective, np.zeros(X1.shape[1]), jac=True, options=options, method="L-BFGS-B")
+    return float(found.fun)
 
 
 @pytest.mark.check_beyond(2)
@@ -199,25 +181,17 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
     ("cls", "params", "loss"),
     [
         (Parabel, {"loss": "hinge"}, "hinge"),
-        (Parabel, {"loss": "squared_hinge"}, "squared_hinge"),
         (Parabel, {"loss": "logistic", "C": 5.0}, "logistic"),
         (Parabel, {"loss": "squared_hinge", "visitors": 10_000}, "squared_hinge"),
-        (XReg, {"C": 2.0}, "logistic"),
         (XReg, {"C": 50.0, "cost": "mean"}, "logistic"),
         (XReg, {"C": 2.0, "visitors": 10_000}, "logistic"),
         (XReg, {"C": 2.0, "normalize": "label"}, "logistic"),
         (XReg, {"relevance": "inverse-propensity"}, "logistic"),
         (XReg, {"relevance": "inverse-propensity", "normalize": "label"}, "squared_hinge"),
-        (
-            XReg,
-            {"relevance": "inverse-propensity", "normalize": "label", "loss": "logistic"},
-            "logistic",
-        ),
-        (XReg, {"relevance": "binary"}, "squared_hinge"),
     ],
 )
 def test_every_edge_minimises_its_objective(cls, params, loss):
-    X, Y = problem()
+    X, Y = problem(50, d=15)
     model = small(cls, **{**EXACT, **params}).fit(X, Y)
     C = model.C or (10 if loss == "logistic" else 1)
     unit = X.toarray().astype(np.float64)
@@ -262,16 +236,6 @@ def test_units_of_a_label_do_not_change_what_is_learned(relevance):
     np.testing.assert_allclose(b, a * factor, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("relevance", ["graded", "binary"])
-def test_one_maximum_is_the_same_as_many_equal_ones(relevance):
-    X, Y = problem(200, 40)
-    Y = Y.tolil()
-    Y[0] = 5
-    Y = Y.tocsr().astype(np.float32)
-    one, two = (small(XReg, relevance=relevance, normalize=name).fit(X, Y) for name in ("global", "label"))
-    assert answers(one, X) == answers(two, X)
-
-
 def test_one_maximum_of_all_keeps_the_labels_apart():
     """Two labels of the same rows, one of a tenth of the grades: estimates are those of the grades."""
     X = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
@@ -289,27 +253,15 @@ def test_one_maximum_of_all_keeps_the_labels_apart():
 def test_the_better_normalization_is_found_on_held_out_rows(relevance, tmp_path):
     X, Y = problem(400, 40)
     model = small(XReg, relevance=relevance, normalize="auto").fit(X, Y)
-    taken, constant = model.best_params_, relevance != "graded"
-    told = ["normalize=global", "normalize=label", "normalize=label, loss=logistic"]
-    assert [line.split(":")[1].strip() for line in model.choices_[1:]] == [
-        f"XReg with {setting}" for setting in told[: 2 + constant]
-    ]
-    assert answers(model, X) == answers(small(XReg, **{"relevance": relevance, **taken}).fit(X, Y), X)
+    constant = relevance != "graded"
+    settings = [{"normalize": "global"}, {"normalize": "label"}]
+    settings += [{"normalize": "label", "loss": "logistic"}] * constant
+    others = [answers(small(XReg, relevance=relevance, **setting).fit(X, Y), X) for setting in settings]
+    assert answers(model, X) in others
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert (loaded.normalize, loaded.best_params_) == ("auto", taken)
+    assert loaded.normalize == "auto"
     assert answers(loaded, X) == answers(model, X)
-    more = small(XReg, relevance=relevance, normalize="auto", tune=5).settings_tried()
-    first = ["global", "label", *["label"] * constant]
-    assert [setting["normalize"] for setting in more] == [*first, *["global"] * (5 - len(first))]
-    if constant:  # a loss that is given is not tried against another
-        given = small(XReg, relevance=relevance, normalize="auto", loss="logistic").settings_tried()
-        assert given == [{"normalize": "global"}, {"normalize": "label"}]
-
-
-def test_models_saved_before_there_was_a_choice_divided_each_label_by_its_own_maximum():
-    saved = load(Path(__file__).parents[1] / "compatibility" / "kinds" / "alone-xreg")
-    assert saved.normalize == "label"
 
 
 def test_inverse_propensities_weigh_the_labels_of_parabel():
@@ -334,7 +286,7 @@ def test_small_weights_are_dropped():
     X, Y = problem()
     full, pruned = small(Parabel, prune=0.0).fit(X, Y), small(Parabel, prune=0.3).fit(X, Y)
     (W, bias), (P, pruned_bias) = edges(full), edges(pruned)
-    inner = np.isin(full.hierarchy_.slot_node, np.flatnonzero(full.hierarchy_.depth == 0))
+    inner = np.isin(full.hierarchy_.slot_node, full.hierarchy_.roots)
     np.testing.assert_allclose(P[inner], np.where(np.abs(W[inner]) > 0.3, W[inner], 0), atol=2e-3)
     np.testing.assert_array_equal(pruned_bias[inner], bias[inner])
 
@@ -357,33 +309,6 @@ def test_many_callers_at_once(cls):
 
 
 @pytest.mark.parametrize("cls", BOTH)
-def test_threads_and_saving_change_no_byte(cls, tmp_path):
-    X, Y = problem(200, 40)
-    model = small(cls, visitors=2).fit(X, Y, n_jobs=1)
-    model.save(tmp_path / "one")
-    small(cls, visitors=2).fit(X, Y, n_jobs=4).save(tmp_path / "four")
-    assert contents(tmp_path / "one") == contents(tmp_path / "four")
-    expected = answers(model, X)
-    assert answers(model, X, 4) == expected
-    loaded = load(tmp_path / "one")
-    assert answers(loaded, X, 2) == expected
-    assert loaded.get_params() == model.get_params()
-    loaded.save(tmp_path / "again")
-    assert contents(tmp_path / "again") == contents(tmp_path / "one")
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_rows_are_answered_one_by_one(cls):
-    X, Y = problem(60)
-    model = small(cls).fit(X, Y)
-    order = np.random.default_rng(0).permutation(60)
-    whole = model.shortlist(X, 4)
-    assert parts(model.shortlist(X[order], 4)) == parts(whole.rows(order))
-    assert parts(model.shortlist(X[7], 4)) == parts(whole.rows([7]))
-    assert model.shortlist(X[:0], 4).n_rows == 0
-
-
-@pytest.mark.parametrize("cls", BOTH)
 def test_any_container_of_the_same_numbers(cls):
     X, Y = problem()
     expected = answers(small(cls).fit(X, Y), X)
@@ -395,33 +320,9 @@ def test_any_container_of_the_same_numbers(cls):
     halves = sp.csr_matrix(  # every value as the sum of two entries
         (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape
     )
-    wide = sp.csr_matrix(X.shape, dtype=np.float32)
-    wide.data, wide.indices, wide.indptr = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    for other in (
-        X.toarray(),
-        X.toarray().astype(np.float64),
-        shuffled,
-        halves,
-        wide,
-        sp.csr_array(X),
-        X.tocoo(),
-    ):
+    for other in (X.toarray().astype(np.float64), shuffled, halves, sp.csr_array(X), X.tocoo()):
         assert answers(small(cls).fit(other, Y), other) == expected
     assert answers(small(cls).fit(X, Y.toarray()), X) == expected
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_a_view_and_a_dataset_are_fitted_alike(cls):
-    X, Y = problem()
-    expected = answers(small(cls).fit(X, Y), X)
-    view = TrainingSet(X, Y, np.zeros(X.shape[0], np.int32)).view()
-    assert answers(small(cls).fit(view), X) == expected
-    data = Dataset(X=X, Y=Y)
-    assert answers(small(cls).fit(data), X) == expected
-    assert parts(small(cls).fit(data).shortlist(data, 5)) == parts(small(cls).fit(X, Y).shortlist(X, 5))
-    copy = clone(small(cls, beam=3).fit(X, Y))
-    assert copy.beam == 3
-    assert not hasattr(copy, "n_labels_")
 
 
 # --- the three questions agree --------------------------------------------------
@@ -431,6 +332,7 @@ def test_a_view_and_a_dataset_are_fitted_alike(cls):
 def test_shortlists_pairs_and_points_agree(cls):
     X, Y = problem()
     model = small(cls, beam=100).fit(X, Y)
+    assert answers(small(cls, beam=100).fit(X, Y, n_jobs=4), X, 4) == answers(model, X)
     pairs = Candidates.all_labels(X.shape[0], 12)
     columns = model.score(X, pairs)
     assert list(columns) == [model.column, f"{model.column}1", f"{model.column}2"]
@@ -441,15 +343,6 @@ def test_shortlists_pairs_and_points_agree(cls):
     np.testing.assert_allclose(relevance.ravel(), model.scale_ * mean, rtol=1e-4)
     points = model.shortlist_points(X, X.shape[0], factor=1000.0)
     np.testing.assert_allclose(points.to_dense(points.scores[model.column]).T, relevance, rtol=1e-4)
-
-
-def test_a_wider_beam_finds_no_less():
-    X, Y = problem(200, 60, seed=3)
-    model = Parabel(n_trees=1, branching=2, max_leaf=2, beam=1).fit(X, Y)
-    narrow, own, wide = (model.shortlist(X, 5, beam=b) for b in (1, None, 100))
-    assert parts(narrow) == parts(own)
-    best = [c.to_dense(c.scores["parabel"]).max(axis=1) for c in (narrow, wide)]
-    assert np.all(best[1] >= best[0])
 
 
 # --- calibration and tail classifiers -------------------------------------------
@@ -500,8 +393,6 @@ def test_calibrated_probabilities(tmp_path):
     assert answers(load(tmp_path / "M"), X[test]) == answers(calibrated, X[test], 3)
     assert Parabel(calibrate=True).fit(X[:4], Y[:4]).curve_ is None
     assert Parabel(calibrate=True).fit(X[train], Y[train] * 0).curve_ is None
-    with pytest.raises(TypeError, match="calibrate must be True or False, got 1"):
-        Parabel(calibrate=1).fit(X, Y)
 
 
 def test_tail_classifiers_re_rank(tmp_path):
@@ -545,96 +436,7 @@ def test_the_weight_of_tail_classifiers_is_chosen(relevance):
     assert small(XReg, tail="auto").fit(X, Y * 0).alpha_ == 1
 
 
-def test_points_of_a_label_have_a_weight_of_their_own(tmp_path):
-    X, Y = problem(150, 30)
-    model = small(XReg, tail="auto").fit(X, Y)
-    for alpha, alpha_points in ((1.0, 0.4), (0.4, 1.0), (0.4, 0.4)):
-        fixed = {a: small(XReg, tail=a).fit(X, Y) for a in {alpha, alpha_points}}
-        tail = TailClassifiers().fit(TrainingSet(X, Y, np.zeros(150, np.int32)).view())
-        model._take_rest({"alpha": alpha, "tail": tail, "alpha_points": alpha_points})
-        model.save(tmp_path / "M")
-        for one in (model, load(tmp_path / "M")):
-            assert (one.alpha_, one.alpha_points_) == (alpha, alpha_points)
-            assert (one.shortlist(X, 5).to_csr() != fixed[alpha].shortlist(X, 5).to_csr()).nnz == 0
-            points, expected = (m.shortlist_points(X, 5).to_csr() for m in (one, fixed[alpha_points]))
-            assert (points != expected).nnz == 0
-
-
 # --- edges of the data ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_one_label(cls):
-    X, _ = problem(20)
-    y = np.zeros((20, 1), np.float32)
-    y[::2] = 1
-    model = small(cls).fit(X, y)
-    assert model.shortlist(X, 5).labels.tolist() == [0] * 20
-    assert np.all(np.isfinite(model.score(X, Candidates.all_labels(20, 1))[model.column]))
-    assert model.shortlist_points(X, 3).n_rows == 1
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_no_label_is_seen(cls, tmp_path):
-    X, _ = problem(20)
-    model = small(cls).fit(X, sp.csr_matrix((20, 7), dtype=np.float32))
-    assert model.shortlist(X, 5).n_pairs == 0
-    assert model.shortlist_points(X, 5).n_pairs == 0
-    assert np.all(model.score(X, Candidates.all_labels(20, 7))[model.column] == FLOOR)
-    model.save(tmp_path / "M")
-    assert load(tmp_path / "M").shortlist(X, 5).n_pairs == 0
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_labels_without_points_are_never_proposed(cls):
-    X, Y = problem()
-    wide = sp.csr_matrix((Y.data, Y.indices * 2, Y.indptr), (X.shape[0], 25))
-    model = small(cls, beam=100).fit(X, wide)
-    found = model.shortlist(X, 100)
-    assert set(found.labels.tolist()) == set(range(0, 24, 2))
-    scores = model.score(X, Candidates.all_labels(X.shape[0], 25))[model.column].reshape(-1, 25)
-    assert np.all(scores[:, [*range(1, 25, 2), 24]] == FLOOR)
-    assert scores.min() == FLOOR
-    assert np.all(np.diff(model.shortlist_points(X, 3).indptr)[1::2] == 0)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_rows_without_features_or_labels(cls):
-    X, Y = problem()
-    some, others = (sp.diags((np.arange(X.shape[0]) % m > 0).astype(np.float32)) for m in (4, 5))
-    X, Y = sp.csr_matrix(some @ X), sp.csr_matrix(others @ Y)
-    model = small(cls).fit(X, Y)
-    found = model.shortlist(X, 5)
-    assert np.all(np.isfinite(found.scores[model.column]))
-    assert np.all(np.diff(found.indptr) == 5)
-    nothing = small(cls).fit(sp.csr_matrix(X.shape, dtype=np.float32), Y)
-    lists = nothing.shortlist(X * 0, 3).labels.reshape(-1, 3)
-    assert np.all(lists == lists[0])
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_one_row(cls):
-    model = small(cls).fit(np.ones((1, 2), np.float32), np.ones((1, 3), np.float32))
-    assert model.shortlist(np.ones((1, 2), np.float32), 9).labels.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_more_labels_asked_for_than_there_are(cls):
-    X, Y = problem()
-    assert np.all(np.diff(small(cls, beam=100).fit(X, Y).shortlist(X, 10_000).indptr) == 12)
-
-
-def test_binary_parabel_reads_no_grades():
-    X, Y = problem()
-    assert answers(small(Parabel).fit(X, Y), X) == answers(small(Parabel).fit(X, Y > 0), X)
-
-
-@pytest.mark.parametrize("factor", [1e-3, 7.0])
-def test_the_unit_of_relevance_does_not_matter(factor):
-    X, Y = problem()
-    one, other = small(XReg).fit(X, Y).shortlist(X, 5), small(XReg).fit(X, Y * factor).shortlist(X, 5)
-    np.testing.assert_array_equal(one.labels, other.labels)
-    np.testing.assert_allclose(one.scores["xreg"] * factor, other.scores["xreg"], rtol=1e-4)
 
 
 # --- parameters -----------------------------------------------------------------
@@ -642,14 +444,14 @@ def test_the_unit_of_relevance_does_not_matter(factor):
 
 def test_a_row_of_weight_two_counts_twice():
     X, Y = problem()
-    tree = Hierarchy.from_nested([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
+    tree = tree_of([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
     weight = np.ones(80)
     weight[:40] = 2
     pairs = Candidates.all_labels(80, 12)
     for cls in BOTH:
-        weighted = cls(**EXACT, hierarchy=tree).fit(X, Y, sample_weight=weight)
-        twice = cls(**EXACT, hierarchy=tree).fit(sp.vstack([X, X[:40]]), sp.vstack([Y, Y[:40]]))
-        plain = cls(**EXACT, hierarchy=tree).fit(X, Y)
+        weighted = with_solver(cls, **EXACT, hierarchy=tree).fit(X, Y, sample_weight=weight)
+        twice = with_solver(cls, **EXACT, hierarchy=tree).fit(sp.vstack([X, X[:40]]), sp.vstack([Y, Y[:40]]))
+        plain = with_solver(cls, **EXACT, hierarchy=tree).fit(X, Y)
         a, b, c = (np.exp(m.score(X, pairs)[cls.column]) for m in (weighted, twice, plain))
         np.testing.assert_allclose(a, b, atol=2e-3)
         assert np.abs(a - c).max() > 2e-2
@@ -663,7 +465,7 @@ def test_a_row_of_weight_zero_is_left_out():
         assert answers(some, X) == answers(small(cls).fit(X[1::2], Y[1::2]), X)
 
 
-def test_a_hierarchy_of_the_user():
+def test_a_hierarchy_of_the_user(tmp_path):
     X, Y = topics()
     parent = {f"t{t}/{i}": f"t{t}" for t in range(6) for i in range(3)}
     names = [f"t{t}/{i}" for t in range(6) for i in range(2)] + [f"t{t}/2" for t in range(6)]
@@ -676,10 +478,10 @@ def test_a_hierarchy_of_the_user():
         assert list(model.score(rows(X), Candidates.all_labels(len(X), 18))) == [cls.column]
         assert (model.shortlist(X, 1).labels // 2).tolist() == [i % 6 for i in range(len(X))]
         assert clone(model).hierarchy.nested() == tree.nested()
+        model.save(tmp_path / cls.__name__)
+        assert answers(clone(load(tmp_path / cls.__name__)).fit(X, Y), X) == answers(model, X)
     with pytest.raises(ValueError, match="hierarchy must hold the 12 labels of Y, got 18"):
         Parabel(hierarchy=tree).fit(*topics())
-    with pytest.raises(TypeError, match="hierarchy must be a Hierarchy or None"):
-        Parabel(hierarchy=[[0, 1]]).fit(X, Y)
 
 
 def test_label_vectors_shape_the_tree():
@@ -688,156 +490,29 @@ def test_label_vectors_shape_the_tree():
     for given in (vectors, sp.csr_matrix(vectors)):
         model = Parabel(n_trees=1, branching=2, max_leaf=3, label_vectors=given).fit(X, Y)
         tree = model.hierarchy_
-        leaves = {tuple(tree.labels_under(n)) for n in range(tree.n_nodes) if len(tree.labels_under(n)) == 3}
+        below = [tuple(labels_under(tree, n)) for n in range(tree.n_nodes)]
+        leaves = {labels for labels in below if len(labels) == 3}
         assert leaves == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
     with pytest.raises(ValueError, match="label_vectors"):
         Parabel(label_vectors=vectors[:5]).fit(X, Y)
 
 
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"n_trees": 0}, ValueError, "n_trees must be between 1 and 10000, got 0"),
-        ({"n_trees": 2.0}, TypeError, "n_trees must be an integer, got 2.0"),
-        ({"n_trees": True}, TypeError, "n_trees must be an integer, got True"),
-        ({"branching": 1}, ValueError, "branching must be between 2 and 256, got 1"),
-        ({"max_leaf": 257}, ValueError, "max_leaf must be between 1 and 256, got 257"),
-        ({"balanced": 0}, TypeError, "balanced must be True or False, got 0"),
-        ({"beam": 0}, ValueError, "beam must be at least 1, got 0"),
-        ({"C": 0}, ValueError, "C must be a positive number, at most 1e6, got 0"),
-        ({"C": "auto"}, TypeError, "C must be a positive number, at most 1e6, got 'auto'"),
-        ({"C": float("nan")}, ValueError, "C must be a positive number, at most 1e6, got nan"),
-        ({"tolerance": -1}, ValueError, "tolerance must be a positive number, at most 1e6, got -1"),
-        ({"max_epochs": 0}, ValueError, "max_epochs must be at least 1, got 0"),
-        ({"prune": -0.1}, ValueError, "prune must be a non-negative number, at most 1e6, got -0.1"),
-        ({"visitors": -1}, ValueError, "visitors must be at least 0, got -1"),
-        ({"random_state": -1}, ValueError, "random_state must be None, an integer from 0 to .*, got -1"),
-        ({"random_state": 1.5}, TypeError, "random_state must be None, an integer from 0 to .*, got 1.5"),
-    ],
-)
-@pytest.mark.parametrize("cls", BOTH)
-def test_bad_parameters(cls, params, error, message):
-    with pytest.raises(error, match=message):
-        cls(**params).fit("neither read", "nor checked")
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (Parabel(loss="absolute"), "loss must be one of .*, got 'absolute'"),
-        (Parabel(link_power=0), "link_power must be between 1 and 5, got 0"),
-        (XReg(relevance="high"), "relevance must be .*, got 'high'"),
-        (XReg(normalize="row"), "normalize must be one of .*, got 'row'"),
-        (
-            XReg(relevance="inverse-propensity", loss="squared_hinge"),
-            "loss must be 'logistic' or 'auto' for .* with normalize='global', got 'squared_hinge'",
-        ),
-        (XReg(cost="median"), "cost must be 'sum' or 'mean', got 'median'"),
-        (XReg(propensity="books"), "propensity must be among .*, got 'books'"),
-        (
-            XReg(propensity=(0.5, -1)),
-            r"propensity must be a pair \(a, b\) with 0 < a <= 6 and 0.001 <= b <= 10000",
-        ),
-        (XReg(tail=0), "tail must be a number in .0, 1., 'auto' or None, got 0"),
-        (XReg(tail="best"), "tail must be .*, got 'best'"),
-        (XReg(propensity=3), "propensity must be among .*, got 3"),
-    ],
-)
-def test_bad_choices(model, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        model.fit(*problem())
-
-
-def test_bad_input():
-    X, Y = problem()
-    model = small(Parabel).fit(X, Y)
-    with pytest.raises(ValueError, match="not fitted yet"):
-        Parabel().shortlist(X)
-    with pytest.raises(ValueError, match="not fitted yet"):
-        Parabel().score(X, Candidates.all_labels(80, 12))
-    with pytest.raises(ValueError, match="not fitted yet"):
-        Parabel().save("nowhere")
-    with pytest.raises(ValueError, match="X has 80 rows"):
-        Parabel().fit(X, Y[:10])
-    with pytest.raises(ValueError, match="requires y"):
-        Parabel().fit(X)
-    with pytest.raises(ValueError, match="Y must be None where X is a Dataset"):
-        Parabel().fit(Dataset(X=X, Y=Y), Y)
-    with pytest.raises(ValueError, match="features"):
-        model.shortlist(X[:, :5])
-    with pytest.raises(ValueError, match="NaN"):
-        model.shortlist(np.full((1, 30), np.nan, np.float32))
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
-        model.shortlist(X, 0)
-    with pytest.raises(TypeError, match="k must be an integer, got '5'"):
-        model.shortlist_points(X, "5")
-    with pytest.raises(ValueError, match="beam must be at least 1, got 0"):
-        model.shortlist(X, beam=0)
-    with pytest.raises(ValueError, match="factor must be a positive number, at most 1e6, got 0"):
-        model.shortlist_points(X, factor=0)
-    with pytest.raises(ValueError, match="candidates"):
-        model.score(X, Candidates.all_labels(79, 12))
-    for weight in (np.ones(3), -np.ones(80), np.zeros(80), np.full(80, np.nan)):
-        with pytest.raises(ValueError, match="sample_weight"):
-            Parabel().fit(X, Y, sample_weight=weight)
-
-
 # --- the life of an estimator ---------------------------------------------------
 
 
-@pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
-@pytest.mark.parametrize("cls", BOTH)
-def test_copies_answer_alike(cls, copied, tmp_path):
-    X, Y = problem()
-    model = small(cls).fit(X, Y)
-    assert answers(copied(model), X) == answers(model, X)
-    model.save(tmp_path / "m")
-    assert answers(copied(load(tmp_path / "m")), X) == answers(model, X)
-    assert repr(copied(small(cls))) == repr(small(cls))
+def test_lists_of_labels_take_their_number_from_the_hierarchy():
+    X, _ = problem()
+    tree = tree_of([[0, 1], [2, 3]])
+    assert Parabel(hierarchy=tree).fit(X, [[0], [1]] * 40).n_labels_ == 4
 
 
 def test_a_failure_leaves_what_was_learned(tmp_path):
     X, Y = problem()
     model = small(Parabel).fit(X, Y)
     before = answers(model, X)
-    model.set_params(hierarchy=Hierarchy.from_nested([0, 1]))
+    model.set_params(hierarchy=tree_of([0, 1]))
     with pytest.raises(ValueError, match="hierarchy must hold"):
         model.fit(X[:, :10], Y)
-    assert answers(model, X) == before
-    model.set_params(hierarchy=None)
-    model.save(tmp_path / "m")
-    assert answers(load(tmp_path / "m"), X) == before
-    fresh = Parabel(hierarchy=Hierarchy.from_nested([0, 1]))
-    with pytest.raises(ValueError, match="hierarchy must hold"):
-        fresh.fit(X, Y)
-    with pytest.raises(ValueError, match="not fitted yet"):
-        fresh.shortlist(X)
-
-
-def test_parameters_set_after_training_count_at_the_next(tmp_path):
-    X, Y = problem()
-    model = small(Parabel).fit(X, Y)
-    before = answers(model, X)
-    model.set_params(loss="logistic", link_power=1, path_weight=0.0)
+    model.set_params(hierarchy=None, loss="logistic", n_trees=1)  # these count at the next fit
     model.save(tmp_path / "m")
     assert answers(model, X) == answers(load(tmp_path / "m"), X) == before
-    model.set_params(beam=0)
-    with pytest.raises(ValueError, match="beam must be at least 1, got 0"):
-        model.save(tmp_path / "n")
-    assert not (tmp_path / "n").exists()
-
-
-def test_a_given_hierarchy_is_saved(tmp_path):
-    X, Y = problem()
-    tree = Hierarchy.from_nested([[0, 1, 2], [3, 4, 5, 6], [7, 8, 9, 10, 11]])
-    model = Parabel(hierarchy=tree).fit(X, Y)
-    model.save(tmp_path / "m")
-    loaded = load(tmp_path / "m")
-    assert loaded.hierarchy.nested() == tree.nested()
-    assert answers(clone(loaded).fit(X, Y), X) == answers(model, X)
-
-
-def test_lists_of_labels_take_their_number_from_the_hierarchy():
-    X, _ = problem()
-    tree = Hierarchy.from_nested([[0, 1], [2, 3]])
-    assert Parabel(hierarchy=tree).fit(X, [[0], [1]] * 40).n_labels_ == 4

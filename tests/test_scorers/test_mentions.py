@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, data, load
 from metarank.data.word_order import name_forms, word_rows, words_in_order
-from metarank.model.request import read_request
+from metarank.model.answering.request import read_request
 from metarank.scorers.names.mentions import COLUMNS, SCORE, NameMentions
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
+from metarank.types.texts import NameForms, WordRows
 from metarank.types.view import TrainingSet
-from metarank.types.word_rows import NameForms, WordRows
 
 
 def made(seed: int, n: int = 30, n_labels: int = 14) -> tuple[list[list[int]], NameForms]:
@@ -111,12 +111,7 @@ def test_every_name_in_every_text(seed):
         ("History of art", "english", "the history of the art", True),
         ("Straße", None, "STRASSE", False),
         ("Ärzte", None, "ÄRZTE", True),
-        (
-            "a b c d e f g h i j k l m n",
-            None,
-            "a b c d e f g h i j k l m x",
-            True,
-        ),  # by its first twelve words
+        ("a b c d e f g h i j k l m n", None, "a b c d e f g h i j k l m x", True),  # by its first twelve
         ("!?", None, "!?", False),
         ("", None, "", False),
     ],
@@ -135,8 +130,7 @@ def test_numbers_of_words_do_not_depend_on_the_process():
     assert words_in_order("The Seas", "english") == ["sea"]
 
 
-@pytest.mark.parametrize("language", [None, "english"])
-def test_a_model_finds_labels_that_no_row_has(language, tmp_path):
+def test_a_model_finds_labels_that_no_row_has(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"{a}{b} {b}{a}" for a in "abcdefghijklm" for b in "nopqrstuvwxyz"]
     rows = rng.integers(0, 120, (200, 2))  # of the 169 labels those in front
@@ -146,7 +140,7 @@ def test_a_model_finds_labels_that_no_row_has(language, tmp_path):
     for row, own in enumerate(labels):
         Y[row, own] = 1
     train = data.Dataset(texts=texts, Y=Y.tocsr(), label_names=names)
-    model = MetaRanker(n_folds=2, n_jobs=1, effort="low", language=language).fit(train)
+    model = MetaRanker(n_folds=2, n_jobs=1, effort="low", language="english").fit(train)
     assert any(isinstance(s, NameMentions) for s in model.scorers_)
     new = [f"noise {names[label]} more noise" for label in range(130, 169)]
     assert (model.rank(new, k=10).labels == np.arange(130, 169)[:, None]).any(axis=1).all()
@@ -160,9 +154,9 @@ def test_a_model_finds_labels_that_no_row_has(language, tmp_path):
     # The stages in Python say what the compiled plan says.
     request, asked = read_request(model.fitted_, new), model.answering()
     assert model.fitted_.plan is not None
-    (by_plan,) = asked.scored(request)
+    (by_plan,) = asked.score(request)
     model.fitted_.__dict__["plan"] = None
-    (by_stages,) = model.answering().scored(request)
+    (by_stages,) = model.answering().score(request)
     assert by_plan.scores.tobytes() == by_stages.scores.tobytes()
     # A label that comes later is looked for too, and one that goes is not.
     again.update_labels(add=["nb bn"], remove=[130])
@@ -175,7 +169,7 @@ def test_a_model_finds_labels_that_no_row_has(language, tmp_path):
     ("options", "rows", "message"),
     [
         ({"features": ["mentions"]}, "many labels", "X must be texts for NameMentions"),
-        ({"features": ["mentions"], "label_text": None}, "many texts", "the labels must have names"),
+        ({"features": ["mentions"], "names": False}, "many texts", "the labels must have names"),
     ],
 )
 def test_what_it_needs_is_said(options, rows, message):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from metarank.scorers.names.record import COLUMNS, NameRecord
 from metarank.types.candidates import Candidates
-from metarank.types.other_names import OtherNames
+from metarank.types.label_names import OtherNames
 from metarank.types.view import TrainingSet
 
 
@@ -33,7 +33,7 @@ def made(seed: int, *, others: bool = False, n: int = 40, n_labels: int = 12, d:
 
 
 def by_hand(data: TrainingSet, rows: np.ndarray, X: sp.csr_matrix) -> dict[str, np.ndarray]:
-    """The columns of all pairs, from the rows of a View."""
+    """The columns of all pairs, from the rows of a TrainingView."""
     seen, Y = data.X[rows].toarray() != 0, data.Y[rows].toarray() > 0
     words = [set(text.indices.tolist()) for text in data.label_text]
     names = [[own] if own else [] for own in words]
@@ -99,32 +99,3 @@ def test_grades_play_no_part() -> None:
     pairs = Candidates.all_labels(40, 12)
     for name, values in NameRecord().fit(data.view()).score(data.X, pairs).items():
         np.testing.assert_array_equal(values, NameRecord().fit(graded.view()).score(data.X, pairs)[name])
-
-
-def test_parts_of_the_labels_say_what_the_whole_says() -> None:
-    data = made(2)
-    whole = NameRecord().fit(data.view())
-    pairs = Candidates.all_labels(40, 12)
-    part = whole.of_labels(4, 9).score(data.X, Candidates.all_labels(40, 5))
-    inside = (pairs.labels >= 4) & (pairs.labels < 9)
-    for name, values in whole.score(data.X, pairs).items():
-        np.testing.assert_array_equal(values[inside], part[name])
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("width", "X must have 9 features"),
-        ("labels", "candidates must be of 12 labels, got 5"),
-        ("names", "NameRecord needs the text of the labels"),
-    ],
-)
-def test_refused(what: str, message: str) -> None:
-    data = made(3)
-    if what == "names":
-        data.label_text = None
-    with pytest.raises(ValueError, match=message):
-        NameRecord().fit(data.view()).score(
-            data.X[:, :4] if what == "width" else data.X,
-            Candidates.all_labels(40, 5 if what == "labels" else 12),
-        )

@@ -1,4 +1,4 @@
-"""NameScorer against slow twins, its laws, and label texts as rows."""
+"""NameScorer against slow twins, of one name a label and of several; label texts as rows."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from metarank.data.label_text import label_text_matrix
 from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.names.words import COLUMNS, NameScorer
 from metarank.types.candidates import Candidates
+from metarank.types.label_names import OtherNames
 from metarank.types.view import TrainingSet
 
 
@@ -68,58 +69,6 @@ def test_columns_and_shortlist_agree_with_their_twins(seed, signed, k):
         assert found.scores["names"][row].tobytes() == cosine[i, sorted(best)].tobytes()
 
 
-def test_threads_batches_and_order_change_no_byte():
-    rng = np.random.default_rng(0)
-    X, text = random_csr(rng, 150, 60, 0.2), random_csr(rng, 90, 60, 0.1)
-    scorer = fitted(text)
-    found = scorer.shortlist(X, 7)
-    columns = scorer.score(X, found)
-    assert columns["name_cosine"].tobytes() == found.scores["names"].tobytes()
-    four = scorer.shortlist(X, 7, n_jobs=4)
-    assert four.labels.tobytes() == found.labels.tobytes()
-    assert four.scores["names"].tobytes() == found.scores["names"].tobytes()
-    for name, values in scorer.score(X, found, n_jobs=4).items():
-        assert values.tobytes() == columns[name].tobytes()
-    order = rng.permutation(150)
-    for rows in (order, np.arange(40), np.array([149])):
-        part = scorer.shortlist(X[rows], 7)
-        expected = found.rows(rows)
-        assert np.array_equal(part.labels, expected.labels)
-        assert part.scores["names"].tobytes() == expected.scores["names"].tobytes()
-        for name, values in scorer.score(X[rows], expected).items():
-            whole = Candidates(found.indptr, found.labels, 90, {name: columns[name]}).rows(rows)
-            assert values.tobytes() == whole.scores[name].tobytes()
-
-
-def test_the_same_for_dense_unsorted_and_wide_index_types():
-    rng = np.random.default_rng(1)
-    X, text = random_csr(rng, 5, 9, 0.6), random_csr(rng, 4, 9, 0.5)
-    scorer = fitted(text)
-    pairs = Candidates.all_labels(5, 4)
-    expected = scorer.score(X, pairs)
-    coo = X.tocoo()
-    shuffled = rng.permutation(coo.nnz)
-    twice = sp.coo_matrix(
-        (
-            np.concatenate([coo.data[shuffled] / 2] * 2),
-            (np.concatenate([coo.row[shuffled]] * 2), np.concatenate([coo.col[shuffled]] * 2)),
-        ),
-        X.shape,
-    )
-    unsorted = sp.csr_matrix((5, 9), dtype=np.float32)
-    order = np.argsort(twice.row, kind="stable")
-    unsorted.data, unsorted.indices = twice.data[order].astype(np.float32), twice.col[order].astype(np.int32)
-    unsorted.indptr = np.concatenate([[0], np.cumsum(np.bincount(twice.row, minlength=5))]).astype(np.int32)
-    unsorted.has_canonical_format = unsorted.has_sorted_indices = False
-    before = unsorted.indices.copy()
-    wide = X.copy()
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    for other in (X.toarray(), unsorted, wide):
-        for name, values in scorer.score(other, pairs).items():
-            assert values.tobytes() == expected[name].tobytes()
-    assert np.array_equal(unsorted.indices, before)
-
-
 def test_empty_rows_labels_and_batches():
     text = sp.csr_matrix(np.array([[1, 0], [0, 0]], np.float32))
     scorer = fitted(text)
@@ -141,33 +90,15 @@ def test_cancelling_values_do_not_propose_a_label_twice():
     assert found.scores["names"][0] == pytest.approx(2 / np.sqrt(6 * 3))
 
 
-def test_state_round_trip_and_shared_index():
-    rng = np.random.default_rng(2)
-    X, text = random_csr(rng, 6, 8, 0.5), random_csr(rng, 5, 8, 0.4)
-    data = TrainingSet(X, sp.csr_matrix((6, 5), dtype=np.float32), np.arange(6) % 3, label_text=text)
-    whole, part = NameScorer().fit(data.view()), NameScorer().fit(data.without_fold(1))
-    assert whole._index is part._index
-    again = NameScorer.from_state(whole.get_state())
-    pairs = Candidates.all_labels(6, 5)
-    for name, values in whole.score(X, pairs).items():
-        assert values.tobytes() == again.score(X, pairs)[name].tobytes()
-
-
 def test_bad_input_is_named():
     text = sp.csr_matrix(np.eye(2, 3, dtype=np.float32))
     scorer = fitted(text)
     X = sp.csr_matrix((2, 3), dtype=np.float32)
     Y = sp.csr_matrix((2, 2), dtype=np.float32)
-    with pytest.raises(ValueError, match="label_text=None"):
+    with pytest.raises(ValueError, match="needs names of the labels"):
         NameScorer().fit(TrainingSet(X, Y, np.zeros(2)).view())
     with pytest.raises(ValueError, match=r"label_text must have shape \(2, 3\), got \(2, 4\)"):
         NameScorer().fit(TrainingSet(X, Y, np.zeros(2), label_text=sp.csr_matrix((2, 4))).view())
-    with pytest.raises(ValueError, match=r"X must have 3 features, got shape \(2, 5\)"):
-        scorer.score(sp.csr_matrix((2, 5), dtype=np.float32), Candidates.all_labels(2, 2))
-    with pytest.raises(ValueError, match="candidates must be of 2 labels, got 3"):
-        scorer.score(X, Candidates.all_labels(2, 3))
-    with pytest.raises(ValueError, match="as many rows as X"):
-        scorer.score(X, Candidates.all_labels(3, 2))
     for k, error in ((0, ValueError), (-1, ValueError), (2.0, TypeError), (True, TypeError)):
         with pytest.raises(error, match="k must be"):
             scorer.shortlist(X, k)
@@ -183,18 +114,18 @@ def test_bad_input_is_named():
         ([0, 2], [1, 1], "ascending"),
         ([0, 2], [0, 3], "below the number of features"),
         ([0, 2], [-1, 0], "ascending"),
-        ([], [0, 1], "must not be empty"),
+        ([], [0, 1], "number of entries"),
     ],
 )
 def test_the_core_refuses_broken_arrays(indptr, indices, message):
     arrays = (np.array(indptr, np.int64), np.array(indices, np.int32), np.ones(len(indices), np.float32))
     with pytest.raises(ValueError, match=message):
-        _core.LabelText(3, *arrays)
-    index = _core.LabelText(3, np.array([0, 1], np.int64), np.array([2], np.int32), np.ones(1, np.float32))
+        _core.LabelText((*arrays, 3))
+    index = _core.LabelText((np.array([0, 1]), np.array([2], np.int32), np.ones(1, np.float32), 3))
     with pytest.raises(ValueError, match=message):
-        index.shortlist(*arrays, 1, 1)
+        index.shortlist(arrays, 1, 1)
     with pytest.raises(ValueError, match=message):
-        index.evidence(*arrays, np.zeros(max(len(indptr), 1), np.int64), np.empty(0, np.int32), 1)
+        index.evidence(arrays, np.zeros(max(len(indptr), 1), np.int64), np.empty(0, np.int32), 1)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +134,7 @@ def test_the_core_refuses_broken_arrays(indptr, indices, message):
 def test_the_core_refuses_broken_candidates(indptr, labels):
     x = (np.array([0, 1], np.int64), np.array([2], np.int32), np.ones(1, np.float32))
     with pytest.raises(ValueError, match="candidates"):
-        _core.LabelText(3, *x).evidence(*x, np.array(indptr, np.int64), np.array(labels, np.int32), 1)
+        _core.LabelText((*x, 3)).evidence(x, np.array(indptr, np.int64), np.array(labels, np.int32), 1)
 
 
 def test_label_text_from_feature_names():
@@ -236,3 +167,81 @@ def test_label_text_checks_its_input():
         label_text_matrix(["tea"], feature_names=["tea"], idf=np.ones(2))
     with pytest.raises(TypeError, match=r"label_names\[1\]"):
         label_text_matrix(["tea", 3], feature_names=["tea"])
+
+
+def with_others(text, others, cls=NameScorer):
+    X = sp.csr_matrix((3, text.shape[1]), dtype=np.float32)
+    Y = sp.csr_matrix((3, text.shape[0]), dtype=np.float32)
+    data = TrainingSet(X, Y, np.arange(3) % 2, label_text=text, label_spelling=text)
+    data.other_names = {"label_text": others, "label_spelling": others}
+    return cls().fit(data.view())
+
+
+def made(seed):
+    rng = np.random.default_rng(seed)
+    n, d, L, M = rng.integers(1, 10, size=4)
+    X, text, more = (random_csr(rng, rows, d, 0.4) for rows in (n, L, M))
+    return X, text, OtherNames(more, np.sort(rng.integers(0, L, M)).astype(np.int32))
+
+
+def names_of(text, others, label):
+    """The rows of a label's names, its own first."""
+    return sp.vstack([text[label], others.text[others.label == label]], "csr")
+
+
+def best_by_hand(X, text, others):
+    """For each pair, one after the other: what the best name says, and how many match."""
+    n, L = X.shape[0], text.shape[0]
+    out = np.zeros((5, n, L))
+    for label in range(L):
+        names = names_of(text, others, label)
+        columns = np.array(list(fitted(names).score(X, Candidates.all_labels(n, names.shape[0])).values()))
+        columns = columns.reshape(4, n, -1)
+        best = columns[0].argmax(axis=1)
+        out[:4, :, label] = columns[:, np.arange(n), best]
+        out[4, :, label] = (columns[1] == 1).sum(axis=1)
+    return out.reshape(5, -1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_the_best_name_and_the_shortlist_agree_with_their_twins(seed, k):
+    X, text, others = made(seed)
+    scorer, pairs = with_others(text, others), Candidates.all_labels(X.shape[0], text.shape[0])
+    columns = scorer.score(X, pairs)
+    own = fitted(text).score(X, pairs)
+    assert all(columns[name].tobytes() == own[name].tobytes() for name in COLUMNS)
+    expected = best_by_hand(X, text, others)
+    for values, twin in zip(list(columns.values())[4:], expected, strict=True):
+        np.testing.assert_array_equal(values, twin)
+    found = scorer.shortlist(X, k)
+    cosine = columns["best_name_cosine"].reshape(X.shape[0], -1)
+    for row in range(X.shape[0]):
+        order = np.lexsort((np.arange(cosine.shape[1]), -cosine[row]))[:k]
+        wanted = np.sort(order[cosine[row][order] > 0])
+        inside = slice(found.indptr[row], found.indptr[row + 1])
+        np.testing.assert_array_equal(found.labels[inside], wanted)
+        np.testing.assert_array_equal(found.scores["names"][inside], cosine[row][wanted])
+
+
+def test_a_label_is_found_by_its_other_name_alone():
+    text = sp.csr_matrix(np.float32([[1, 0, 0], [0, 1, 0]]))
+    others = OtherNames(sp.csr_matrix(np.float32([[0, 0, 1]])), np.array([1], np.int32))
+    scorer = with_others(text, others)
+    x = sp.csr_matrix(np.float32([[0, 0, 2]]))
+    assert scorer.shortlist(x, 2).labels.tolist() == [1]
+    columns = scorer.score(x, Candidates.all_labels(1, 2))
+    assert columns["name_cosine"].tolist() == [0, 0]
+    assert columns["best_name_cosine"].tolist() == [0, 1]
+    assert columns["names_matched"].tolist() == [0, 1]
+
+
+def test_many_names_of_one_label_crowd_no_other_out():
+    """Its names fill the first places of the index; the search goes on until k labels are found."""
+    n_names, L = 40, 3
+    text = sp.csr_matrix(np.float32([[1, 0], [1, 1], [1, 2]]))
+    others = OtherNames(
+        sp.csr_matrix(np.repeat(np.float32([[1, 0]]), n_names, axis=0)), np.zeros(n_names, np.int32)
+    )
+    found = with_others(text, others).shortlist(sp.csr_matrix(np.float32([[1, 0], [0, 0]])), L)
+    assert np.diff(found.indptr).tolist() == [3, 0]

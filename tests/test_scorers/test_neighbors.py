@@ -111,15 +111,6 @@ def test_raw_columns_agree_with_slow_twin(kind, fold):
 
 
 @KINDS
-def test_a_row_is_at_distance_zero_from_itself(kind):
-    data, _ = problem(kind)
-    columns = LabelNeighbors(k=1, columns="raw").fit(data.view()).score(data.X, Candidates.all_labels(70, L))
-    own = data.Y.toarray().ravel() > 0
-    own &= np.repeat(np.diff(data.X.indptr) if kind == "sparse" else np.abs(data.X).sum(1), L) > 0
-    assert all(np.all(column[own] == 0) for column in columns.values())
-
-
-@KINDS
 def test_summary_columns_are_statistics_of_the_raw_ones(kind):
     data, Q = problem(kind)
     pairs = Candidates.all_labels(Q.shape[0], L)
@@ -136,60 +127,6 @@ def test_summary_columns_are_statistics_of_the_raw_ones(kind):
         else:
             first = [raw[f"{metric}_nn{j}"] for j in range(1, int(statistic[4:]) + 1)]
             np.testing.assert_allclose(column, np.mean(first, axis=0), rtol=1e-6)
-
-
-@KINDS
-@pytest.mark.parametrize(
-    "scorer",
-    [LabelNeighbors(k=5), NeighborShortlister(ks=(3, 8)), NeighborShortlister(ks=(3, 8), names=True)],
-)
-def test_laws(kind, scorer):
-    data, Q = problem(kind)
-    scorer = scorer.fit(data.without_fold(0))
-    pairs = some_pairs(Q.shape[0])
-    whole = stack(scorer.score(Q, pairs))
-    assert stack(scorer.score(Q, pairs, n_jobs=4)).tobytes() == whole.tobytes()
-    again = type(scorer).from_state(scorer.get_state())
-    assert stack(again.score(Q, pairs)).tobytes() == whole.tobytes()
-    single = [stack(scorer.score(Q[i : i + 1], pairs.rows(slice(i, i + 1)))) for i in range(Q.shape[0])]
-    assert np.concatenate(single, axis=1).tobytes() == whole.tobytes()
-    order = np.random.default_rng(1).permutation(Q.shape[0])
-    mixed = np.concatenate([single[i] for i in order], axis=1)
-    assert stack(scorer.score(Q[order], pairs.rows(order))).tobytes() == mixed.tobytes()
-    full = stack(scorer.score(Q, Candidates.all_labels(Q.shape[0], L)))
-    restricted = full[:, pairs.row_of_pair * L + pairs.labels]
-    assert np.ascontiguousarray(restricted).tobytes() == whole.tobytes()
-
-
-@KINDS
-@pytest.mark.parametrize("scorer", [LabelNeighbors(k=5), NeighborShortlister(ks=(3,))])
-def test_labels_outside_the_view_leave_no_trace(kind, scorer):
-    data, _ = problem(kind)
-    Y = data.Y.toarray()
-    Y[data.fold == 1] = 1 - Y[data.fold == 1]
-    other = TrainingSet(data.X, sp.csr_matrix(Y), data.fold)
-    Q, pairs = data.X[data.fold == 1], Candidates.all_labels(int((data.fold == 1).sum()), L)
-    a, b = (stack(scorer.fit(d.without_fold(1)).score(Q, pairs)) for d in (data, other))
-    assert a.tobytes() == b.tobytes()
-
-
-@KINDS
-def test_a_metric_alone_gives_the_same_bytes_as_with_the_others(kind):
-    data, Q = problem(kind)
-    pairs = some_pairs(Q.shape[0])
-    together = LabelNeighbors(k=4).fit(data.view()).score(Q, pairs)
-    for metric in ("l2", "l1", "cosine"):
-        for name, column in LabelNeighbors(k=4, metrics=[metric]).fit(data.view()).score(Q, pairs).items():
-            assert column.tobytes() == together[name].tobytes()
-
-
-def test_dense_and_sparse_agree():
-    data, Q = problem("sparse")
-    as_dense = TrainingSet(data.X.toarray(), data.Y, data.fold)
-    pairs = some_pairs(Q.shape[0])
-    a = LabelNeighbors(k=4).fit(data.view()).score(Q, pairs)
-    b = LabelNeighbors(k=4).fit(as_dense.view()).score(Q.toarray(), pairs)
-    np.testing.assert_allclose(stack(a), stack(b), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("fold", [None, 1])
@@ -213,21 +150,20 @@ def uneven(n, scales, seed=0, d=9):
 
 
 LENGTHS = [1e-45, 1e-30, 1e-23, 1e-22, 1e-21, 1e-15, 1e-5, 1e18, 2e18, 1e19, 1e25, 1e38]
-EXTREME = [*[(s, s) for s in LENGTHS], *[(1, s) for s in LENGTHS], *[(s, 1) for s in LENGTHS]]
+EXTREME = [*[(s, s) for s in LENGTHS], *[(1, s) for s in LENGTHS[::2]], *[(s, 1) for s in LENGTHS[1::2]]]
 MIXED = [([1, 1e-22], [1, 1e-22]), ([1, 1e25, 1e-22], [1, 1e25]), ([1e-22, 1e-21, 0], [1e-22, 0])]
 
 
 @pytest.mark.parametrize("lengths", [*EXTREME, *MIXED], ids=str)
-@pytest.mark.parametrize("d", [3, 9])
-def test_a_row_of_any_length_has_the_same_neighbors_in_any_batch(faiss_always, lengths, d):
+def test_a_row_of_any_length_has_the_same_neighbors_in_any_batch(monkeypatch, faiss_always, lengths):
     """FAISS squares lengths in 32 bits, where they overflow or vanish: its word on such rows is not taken."""
     n, n_queries = 300, 40
-    rows, Q = DenseRows(uneven(n, lengths[0], d=d)), uneven(n_queries, lengths[1], seed=1, d=d)
-    every, none = np.arange(n, dtype=np.int32), (np.empty((n_queries, 0), np.int32), np.zeros(n_queries))
-    for metric in ("l2", "l1", "cosine"):
-        found = rows.nearest(Q, every, 3, metric, 1)
-        exact = rows._nearest(Q, every, 3, metric, *none, 1)
-        assert [part.tobytes() for part in found] == [part.tobytes() for part in exact]
+    rows, Q = DenseRows(uneven(n, lengths[0])), uneven(n_queries, lengths[1], seed=1)
+    metrics, every = ("l2", "l1", "cosine"), np.arange(n, dtype=np.int32)
+    with_faiss = [part.tobytes() for metric in metrics for part in rows.nearest(Q, every, 3, metric, 1)]
+    monkeypatch.setattr(training_rows, "FAISS_MIN_ROWS", 10**9)
+    exact = [part.tobytes() for metric in metrics for part in rows.nearest(Q, every, 3, metric, 1)]
+    assert with_faiss == exact
 
 
 def test_faiss_proposals_spare_most_scans(faiss_always):
@@ -257,6 +193,13 @@ def test_neighbors_of_names_the_nearest_points():
                 want = points[np.argsort(distances[0, points], kind="stable")][:4]
                 assert got.tolist() == want.tolist()
                 np.testing.assert_allclose(far, distances[0, want], rtol=1e-5, atol=1e-5)
+    for asked, message in (
+        ((Q[:2], 0, "l2"), "X must be one row, got 2"),
+        ((Q[:1], L, "l2"), "label must lie in"),
+        ((Q[:1], 0, "l3"), "metric must be among"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            scorer.neighbors_of(*asked[:2], metric=asked[2])
 
 
 def test_ties_go_to_the_smaller_row():
@@ -265,32 +208,6 @@ def test_ties_go_to_the_smaller_row():
         for metric in ("l2", "l1", "cosine"):
             ids, _ = container.nearest(X[:1], np.arange(7, 50), 4, metric, 1)
             assert ids.tolist() == [[7, 8, 9, 10]]
-
-
-def test_sparse_input_in_any_form_is_the_same():
-    data, Q = problem("sparse")
-    scorer = LabelNeighbors(k=3).fit(data.view())
-    pairs = Candidates.all_labels(Q.shape[0], L)
-    want = stack(scorer.score(Q, pairs))
-    long = Q.copy()
-    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
-    for form in (long, sp.csr_array(Q), Q.toarray()):
-        assert stack(scorer.score(form, pairs)).tobytes() == want.tobytes()
-    one = sp.csr_matrix(Q[:1])
-    reversed_twice = sp.csr_matrix(
-        (np.tile(one.data[::-1] / 2, 2), np.tile(one.indices[::-1], 2), [0, 2 * one.nnz]), shape=one.shape
-    )
-    first = pairs.rows(slice(0, 1))
-    assert stack(scorer.score(reversed_twice, first)).tobytes() == stack(scorer.score(one, first)).tobytes()
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-def test_huge_values_stay_finite(container):
-    X = container(np.full((3, 4), 3e38, np.float32))
-    data = TrainingSet(X, sp.csr_matrix(np.eye(3, 4, dtype=np.float32)), np.zeros(3, np.int32))
-    for Q in (X, -X):
-        columns = LabelNeighbors(k=3).fit(data.view()).score(Q, Candidates.all_labels(3, 4))
-        assert np.isfinite(stack(columns)).all()
 
 
 @settings(max_examples=40, deadline=None)
@@ -341,26 +258,14 @@ def slow_votes(view, Q, k):
 def test_votes_agree_with_slow_twin(kind, fold):
     data, Q = problem(kind)
     view = data.view() if fold is None else data.without_fold(fold)
-    pairs = some_pairs(Q.shape[0])
-    columns = NeighborShortlister(ks=(20,)).fit(view).score(Q, pairs)
-    assert list(columns) == ["vote20", "vote20_weighted"]
-    for got, want in zip(columns.values(), slow_votes(view, Q, 20)):
-        np.testing.assert_allclose(got, want[pairs.row_of_pair, pairs.labels], rtol=1e-4, atol=1e-5)
-
-
-@KINDS
-@pytest.mark.parametrize("fold", [None, 2])
-def test_names_of_voted_labels_agree_with_slow_twin(kind, fold):
-    data, Q = problem(kind)
-    view = data.view() if fold is None else data.without_fold(fold)
-    columns = (
-        NeighborShortlister(ks=(3, 20), names=True).fit(view).score(Q, Candidates.all_labels(Q.shape[0], L))
-    )
-    assert list(columns)[4:] == ["vote_names"]
+    scorer = NeighborShortlister(ks=(3, 20), names=True).fit(view)
+    columns = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))
+    assert list(columns) == ["vote3", "vote3_weighted", "vote20", "vote20_weighted", "vote_names"]
+    votes, weighted = slow_votes(view, Q, 20)
     alike = (data.label_text @ data.label_text.T).toarray()
     np.fill_diagonal(alike, 0)
-    _, weighted = slow_votes(view, Q, 20)
-    np.testing.assert_allclose(columns["vote_names"], (weighted @ alike).ravel(), rtol=1e-4, atol=1e-5)
+    for name, want in zip(list(columns)[2:], (votes, weighted, weighted @ alike)):
+        np.testing.assert_allclose(columns[name], want.ravel(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_rare_label_is_known_by_the_names_of_its_kin():
@@ -398,17 +303,10 @@ def _with(matrix, **arrays):
     return out
 
 
-def test_names_play_no_part_where_there_are_none():
-    data, Q = problem("sparse")
-    data.label_text = None
-    columns = NeighborShortlister(names=True).fit(data.view()).score(Q, some_pairs(Q.shape[0]))
-    assert "vote_names" not in columns
-
-
 @KINDS
 @pytest.mark.parametrize("fold", [None, 2])
 def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
-    """1 / p_l by eq. 1 of Jain et al. (2016), of the counts of the View."""
+    """1 / p_l by eq. 1 of Jain et al. (2016), of the counts of the TrainingView."""
     data, Q = problem(kind)
     view = data.view() if fold is None else data.without_fold(fold)
     scorer = NeighborShortlister(ks=(20,), relevance="inverse-propensity", propensity=(0.6, 2.6)).fit(view)
@@ -423,44 +321,6 @@ def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
     np.testing.assert_allclose(
         np.sort(short.scores["neighbor_vote"].reshape(-1, 4))[:, ::-1], -np.sort(-scores)[:, :4], rtol=1e-4
     )
-    again = NeighborShortlister.from_state(scorer.get_state())
-    assert again.get_params() == scorer.get_params()
-    assert again.shortlist(Q, 4).labels.tobytes() == short.labels.tobytes()
-
-
-def test_propensities_know_nothing_of_rows_outside_the_view():
-    data, _ = problem("sparse")
-    Y = data.Y.toarray()
-    Y[data.fold == 1] = 1 - Y[data.fold == 1]
-    other = TrainingSet(data.X, sp.csr_matrix(Y), data.fold)
-    Q = data.X[data.fold == 1]
-    scorer = NeighborShortlister(ks=(30,), relevance="inverse-propensity")
-    a, b = (clone(scorer).fit(d.without_fold(1)).shortlist(Q, 5) for d in (data, other))
-    assert a.labels.tobytes() == b.labels.tobytes()
-    assert a.scores["neighbor_vote"].tobytes() == b.scores["neighbor_vote"].tobytes()
-
-
-def test_votes_lean_to_the_rare_label():
-    X = sp.csr_matrix(np.ones((20, 1), np.float32))
-    Y = np.zeros((20, 2), np.float32)
-    Y[:, 0], Y[0, 0], Y[:4, 1] = 1, 0, 1  # 19 rows have the first label, 4 the second
-    view = TrainingSet(X, sp.csr_matrix(Y), np.zeros(20, np.int32)).view()
-    plain, leaning = (
-        NeighborShortlister(ks=(6,), relevance=relevance).fit(view).shortlist(X[:1], 1).labels.tolist()
-        for relevance in ("binary", "inverse-propensity")
-    )
-    assert (plain, leaning) == ([0], [1])
-
-
-def test_states_of_earlier_models_are_plain_votes():
-    data, Q = problem("sparse")
-    scorer = NeighborShortlister(ks=(5,)).fit(data.view())
-    state = scorer.get_state()
-    for name in ("relevance", "propensity", "index", "worth", "names", "label_text"):
-        del state[name]
-    again = NeighborShortlister.from_state(state)
-    assert again.get_params() == scorer.get_params()
-    assert again.shortlist(Q, 4).labels.tobytes() == scorer.shortlist(Q, 4).labels.tobytes()
 
 
 @KINDS
@@ -475,9 +335,6 @@ def test_shortlist_is_the_top_of_the_votes(kind, k):
     want = vote + 1e-6 * view.label_counts / view.n_rows
     got = short.scores["neighbor_vote"].reshape(Q.shape[0], -1)
     np.testing.assert_allclose(np.sort(got)[:, ::-1], -np.sort(-want)[:, : min(k, L)], rtol=1e-5, atol=1e-9)
-    again = NeighborShortlister.from_state(scorer.get_state()).shortlist(Q, k, n_jobs=4)
-    assert again.labels.tobytes() == short.labels.tobytes()
-    assert again.scores["neighbor_vote"].tobytes() == short.scores["neighbor_vote"].tobytes()
 
 
 @KINDS
@@ -565,47 +422,3 @@ def test_an_empty_row_gets_the_popular_labels():
 
 
 # --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("scorer", "error", "message"),
-    [
-        (LabelNeighbors(k=0), ValueError, "k must be between 1 and 65536, got 0"),
-        (LabelNeighbors(k=2.5), TypeError, "k must be an integer, got 2.5"),
-        (LabelNeighbors(metrics=("l3",)), ValueError, "metrics must be distinct and among"),
-        (LabelNeighbors(metrics=()), ValueError, "metrics must be distinct and among"),
-        (LabelNeighbors(columns="all"), ValueError, "columns must be one of .*, got 'all'"),
-        (NeighborShortlister(ks=()), ValueError, "ks must not be empty"),
-        (NeighborShortlister(ks=(3, -1)), ValueError, "ks must be between 1 and 65536, got -1"),
-        (NeighborShortlister(relevance="graded"), ValueError, "relevance must be 'binary' or 'inverse-prop"),
-        (NeighborShortlister(propensity="x"), ValueError, "propensity must be among .*, got 'x'"),
-        (NeighborShortlister(index="lsh"), ValueError, "index must be among .*'ivfpq'.*, got 'lsh'"),
-    ],
-)
-def test_bad_parameters(scorer, error, message):
-    with pytest.raises(error, match=message):
-        scorer.fit(problem("dense")[0].view())
-
-
-@KINDS
-@pytest.mark.parametrize("scorer", [LabelNeighbors(), NeighborShortlister()])
-def test_bad_input(kind, scorer):
-    data, Q = problem(kind)
-    scorer = scorer.fit(data.view())
-    with pytest.raises(ValueError, match="X must have 37 features"):
-        scorer.score(Q[:, :5], Candidates.all_labels(Q.shape[0], L))
-    with pytest.raises(ValueError, match="candidates must have one list a row"):
-        scorer.score(Q, Candidates.all_labels(2, L))
-    with pytest.raises(ValueError, match="candidates must be of 9 labels, got 10"):
-        scorer.score(Q, Candidates.all_labels(Q.shape[0], L + 1))
-
-
-def test_bad_explanation_requests():
-    data, Q = problem("dense")
-    scorer = LabelNeighbors().fit(data.view())
-    with pytest.raises(ValueError, match="X must be one row, got 2"):
-        scorer.neighbors_of(Q[:2], 0)
-    with pytest.raises(ValueError, match="label must lie in"):
-        scorer.neighbors_of(Q[:1], L)
-    with pytest.raises(ValueError, match="metric must be among"):
-        scorer.neighbors_of(Q[:1], 0, metric="l3")

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from metarank.data import Dataset, make_extreme, make_multilabel
-from metarank.persist import load
-from metarank.propensity import PRESETS, inv_propensity
-from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
-from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.data import make_extreme
+from metarank.metrics.propensity import inv_propensity
+from metarank.scorers.linear.one_vs_all import OneVsAll, squared_hinge_weights
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
-from metarank.scorers.linear.squared_hinge import squared_hinge_weights
 from metarank.scorers.linear.weight_index import WeightIndex
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
-from metarank.types.view import TrainingSet
 
 BIAS = 0.3
 
@@ -81,27 +74,7 @@ def test_conjugate_gradients_reach_the_same_solution():
     X, Y = problem(120)
     direct, iterated = (dense_scores(exact(max_size=s).fit(X, Y), X) for s in (1000, 10))
     np.testing.assert_allclose(iterated, direct, atol=1e-2)
-
-
-@pytest.mark.parametrize("n", [50, 120])
-@pytest.mark.parametrize("relevance", ["binary", "inverse-propensity"])
-def test_held_out_scores_are_those_of_refits(n, relevance):
-    X, Y = problem(n)
-    data = makers.training_set(X, Y)
-    model = exact(relevance=relevance)
-    columns = held_out_columns(model, data, Candidates.all_labels(*Y.shape))
-    held_out = columns["ova_ridge"].reshape(Y.shape)
-    proposed = held_out_shortlist(model, data, 4, rows=np.arange(n))
-    for fold in range(data.n_folds):
-        inside, others = np.flatnonzero(data.fold == fold), np.flatnonzero(data.fold != fold)
-        W = dense_ridge(X[others], targets(Y, relevance, others), 0.5)
-        expected = X[inside] @ W[:-1] + BIAS * W[-1]
-        np.testing.assert_allclose(held_out[inside], expected, atol=1e-4)
-        seen = np.flatnonzero(np.diff(Y[others].tocsc().indptr))
-        part = proposed.rows(inside)
-        np.testing.assert_array_equal(part.labels.reshape(-1, 4), top(held_out[inside], seen, 4))
-        scores = np.take_along_axis(held_out[inside], part.labels.reshape(-1, 4), axis=1)
-        np.testing.assert_array_equal(part.scores["ova_ridge"].reshape(-1, 4), scores)
+    assert ridge_by_gradients(X, Y, 1.0, 1.0, 0, 1)[:, 0].nnz == 0  # a label without rows
 
 
 @pytest.mark.parametrize("n", [30, 120])
@@ -151,14 +124,14 @@ def test_squared_hinge_is_liblinear_s_solution(n, L, cost):
 
 def test_squared_hinge_with_few_rows_at_hand_is_near_the_solution():
     """Long rows, rare labels: most rows never join a working set."""
-    ds = make_extreme(600, n_features=2000, n_labels=300, labels_per_row=3, nnz_per_row=30, seed=1)
+    ds = make_extreme(400, n_features=1500, n_labels=150, labels_per_row=3, nnz_per_row=30, seed=1)
     norm = np.sqrt(np.asarray(ds.X.multiply(ds.X).sum(axis=1)))
     X = sp.csr_matrix(ds.X.multiply(1 / norm).astype(np.float32))
     (rough, rough_bias), (fine, fine_bias) = (
         hinge_weights(X, ds.Y, 1.0, tolerance=t, max_epochs=e) for t, e in ((0.1, 6), (1e-4, 2000))
     )
     gaps = []
-    for label in np.flatnonzero(np.bincount(ds.Y.indices, minlength=300)):
+    for label in np.flatnonzero(np.bincount(ds.Y.indices, minlength=150)):
         y = np.where(ds.Y[:, [label]].toarray()[:, 0] > 0, 1, -1)
         a, b = (
             hinge_objective(X, y, W[:, [label]].toarray()[:, 0].astype(float), bias[label], 1.0)
@@ -182,16 +155,6 @@ def hinge_weights(X, Y, cost, **params):
     )
 
 
-def test_held_out_scores_of_the_squared_hinge_are_refits():
-    X, Y = problem(60)
-    data = makers.training_set(X, Y)
-    columns = held_out_columns(OneVsAll(), data, Candidates.all_labels(*Y.shape))
-    for fold in range(data.n_folds):
-        inside = np.flatnonzero(data.fold == fold)
-        expected = dense_scores(OneVsAll().fit(data.without_fold(fold)), X[inside])
-        np.testing.assert_array_equal(columns["ova_squared_hinge"].reshape(Y.shape)[inside], expected)
-
-
 def test_C_is_chosen_on_the_view_and_settled_for_its_folds():
     X, Y = problem(60)
     data = makers.training_set(X, Y)
@@ -213,35 +176,6 @@ def test_pruning_keeps_the_largest_weights(n):
     assert size[~kept].max() < size[kept].min()
     by_gradients = ridge_by_gradients(X, Y, 2.0, 20 / d, 0, 1).toarray() != 0
     assert np.mean(by_gradients == kept) > 0.99
-
-
-@pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
-def test_the_model_keeps_as_many_weights_as_asked(loss):
-    X, Y = problem(120, 200)
-    model = exact(loss=loss, weights_per_label=20).fit(X, Y)
-    assert len(model.index_.weight) == pytest.approx(20 * (Y.shape[1] - 1), rel=0.1)
-
-
-@pytest.mark.parametrize("layout", ["sparse", "dense"])
-@pytest.mark.parametrize(
-    "params",
-    [{"loss": "ridge"}, {"loss": "ridge", "max_size": 10}, {}, {"relevance": "inverse-propensity"}],
-    ids=["ridge", "gradients", "hinge", "weighted hinge"],
-)
-def test_bytes_depend_on_neither_threads_nor_the_batch(layout, params):
-    ds = makers.MAKERS[layout](70, L=40)
-    one, four = (OneVsAll(C=0.5, **params).fit(ds.X, ds.Y, n_jobs=j) for j in (1, 4))
-    for name, value in one.index_.get_state().items():
-        assert np.array_equal(value, four.index_.get_state()[name]), name
-    together = one.shortlist(ds.X, 3, n_jobs=4)
-    candidates = Candidates.all_labels(*ds.Y.shape)
-    scores = dense_scores(one, ds.X)
-    for i in (0, 33, 69):
-        alone = one.shortlist(ds.X[i : i + 1], 3)
-        part = together.rows(np.array([i]))
-        assert np.array_equal(alone.labels, part.labels)
-        assert alone.scores[one.column].tobytes() == part.scores[one.column].tobytes()
-        assert one.score(ds.X[i : i + 1], candidates.rows([i]))[one.column].tobytes() == scores[i].tobytes()
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
@@ -273,138 +207,6 @@ def test_more_labels_than_a_band():
         )
 
 
-@pytest.mark.parametrize("params", [{}, {"loss": "ridge", "propensity": (0.5, 1.0)}])
-def test_save_and_load(tmp_path, params):
-    X, Y = problem(60)
-    model = OneVsAll(**params).fit(X, Y)
-    model.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    assert loaded.get_params() == model.get_params()
-    assert (loaded.C_, loaded.n_features_in_, loaded.n_labels_) == (model.C_, 80, 12)
-    assert dense_scores(loaded, X).tobytes() == dense_scores(model, X).tobytes()
-    clone(loaded).fit(X, Y)
-
-
-def test_any_container_of_the_same_numbers():
-    X, Y = problem(40)
-    expected = dense_scores(exact().fit(X, Y), X)
-    shuffled = X.copy()
-    for i in range(X.shape[0]):  # columns in descending order
-        part = slice(X.indptr[i], X.indptr[i + 1])
-        shuffled.indices[part], shuffled.data[part] = X.indices[part][::-1], X.data[part][::-1]
-    shuffled.has_sorted_indices = shuffled.has_canonical_format = False
-    wide = sp.csr_matrix((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
-    A = X.toarray()
-    for other in (A, A.astype(object), A.tolist(), shuffled, wide, sp.csr_array(X)):
-        model = exact().fit(other, Y)
-        scores = model.score(other, Candidates.all_labels(*Y.shape))[model.column]
-        assert scores.tobytes() == expected.tobytes()
-    half, single = A.astype(np.float16), A.astype(np.float16).astype(np.float32)
-    one, other = (exact().fit(rows, Y).shortlist(rows, 3) for rows in (half, single))
-    assert np.array_equal(one.labels, other.labels)
-
-
-def test_a_dataset_is_its_x_and_y():
-    X, Y = problem(40)
-    data = Dataset(X=X, Y=Y)
-    model = exact().fit(data)
-    assert (model.n_features_in_, model.n_labels_) == (80, 12)
-    assert np.array_equal(model.shortlist(data, 3).labels, exact().fit(X, Y).shortlist(X, 3).labels)
-    with pytest.raises(ValueError, match="Y must be None where X is a Dataset"):
-        OneVsAll().fit(data, Y)
-
-
-BAD = {
-    "loss": ["absolute", None, np.ones(2)],
-    "relevance": ["high", "graded", 3],
-    "propensity": ["books", (0.5, -1), (0.5,), None],
-    "C": [0, -1, True, np.inf, np.nan, 1e300, "best", None, np.ones(2)],
-    "weights_per_label": [0, 1.5, "a", True],
-    "tolerance": [0, "a", None, True, np.nan, 1e300],
-    "max_epochs": [0, 1.5, "a", None, True, 10**12],
-    "intercept_scaling": [-1, "a", None, True, np.nan, 1e300],
-    "max_size": [-5, 0, 1.5, "a", None, True],
-}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
-def test_bad_parameters(name, value):
-    """The message has the parameter, the rule and the value, whether the parameter is read or not."""
-    with pytest.raises(
-        (ValueError, TypeError), match=rf"^{name} must be (?s:.*), got {re.escape(repr(value))}"
-    ):
-        OneVsAll(**{name: value}).fit("neither read", "nor checked")
-
-
-def test_numbers_of_numpy_are_numbers():
-    X, Y = problem()
-    params = {"C": 0.5, "tolerance": 0.25, "max_epochs": 3, "weights_per_label": 5, "max_size": 20}
-    own = {name: np.float32(v) if isinstance(v, float) else np.int64(v) for name, v in params.items()}
-    for loss in ("squared_hinge", "ridge"):
-        one, other = (OneVsAll(loss=loss, **p).fit(X, Y) for p in (params, own))
-        assert dense_scores(one, X).tobytes() == dense_scores(other, X).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.full((1, 80), np.nan), "NaN at row 0, column 0"),
-        (sp.csr_matrix(([np.inf], [3], [0, 1]), (1, 80), dtype=np.float32), "inf.* at row 0, column 3"),
-        (np.full((1, 80), 1e300), "inf"),
-        (np.ones((1, 79)), "80 features"),
-        (np.ones(80), "2D"),
-        ([["a"] * 80], "text"),
-        (None, "2D"),
-    ],
-    ids=["nan", "inf", "huge", "width", "one-dimensional", "text", "none"],
-)
-def test_bad_rows(X, message):
-    good, Y = problem()
-    model = exact().fit(good, Y)
-    for ask in (model.shortlist, lambda X: model.score(X, Candidates.all_labels(1, 12))):
-        with pytest.raises(ValueError, match=message):
-            ask(X)
-
-
-def test_bad_input(tmp_path):
-    X, Y = problem()
-    everything = Candidates.all_labels(50, 12)
-    model = exact().fit(X, Y)
-    for ask in (
-        lambda: OneVsAll().shortlist(X),
-        lambda: OneVsAll().score(X, everything),
-        lambda: OneVsAll().save(tmp_path / "model"),
-    ):
-        with pytest.raises(ValueError, match="this OneVsAll is not fitted yet"):
-            ask()
-    with pytest.raises(ValueError, match="y is None"):
-        OneVsAll().fit(X)
-    with pytest.raises(ValueError, match="X has 50 rows"):
-        OneVsAll().fit(X, Y[:10])
-    with pytest.raises(ValueError, match="inf"):
-        OneVsAll().fit(np.full((50, 2), np.inf), Y)
-    for k in (0, -1, 2.5, "5", True, None):
-        with pytest.raises((ValueError, TypeError), match=rf"k must be .*, got {k!r}"):
-            model.shortlist(X, k)
-    with pytest.raises(ValueError, match="candidates must have 50 rows and 12 labels, got 49 and 12"):
-        model.score(X, everything.rows(slice(0, 49)))
-    with pytest.raises(TypeError, match="candidates must be"):
-        model.score(X, None)
-    empty = TrainingSet(X, Y, np.zeros(50, np.int32)).without_fold(0)
-    for learn in (exact().fit, exact().tuned):
-        with pytest.raises(ValueError, match="at least one row"):
-            learn(empty)
-
-
-def test_a_failed_fit_leaves_what_was_learned():
-    X, Y = problem()
-    model = exact().fit(X, Y)
-    before = dense_scores(model, X)
-    with pytest.raises(ValueError, match="OneVsAll does not take sample_weight"):
-        model.fit(X, Y[:, ::-1], sample_weight=np.ones(50))
-    assert dense_scores(model, X).tobytes() == before.tobytes()
-
-
 @pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_rows_too_few_for_propensities(loss, n):
@@ -413,55 +215,3 @@ def test_rows_too_few_for_propensities(loss, n):
         for r in ("inverse-propensity", "binary")
     )
     assert dense_scores(one, np.eye(3)).tobytes() == dense_scores(other, np.eye(3)).tobytes()
-
-
-def test_propensity_curves_have_names():
-    X, Y = problem()
-    named, pair = (
-        dense_scores(exact(propensity=p).fit(X, Y), X) for p in ("amazon", np.array(PRESETS["amazon"]))
-    )
-    assert named.tobytes() == pair.tobytes()
-
-
-@pytest.mark.parametrize(("loss", "score"), [("squared_hinge", -1), ("ridge", 0)])
-def test_no_label_seen(loss, score):
-    X, Y = problem()
-    model = OneVsAll(loss=loss).fit(X, sp.csr_matrix(Y.shape, dtype=np.float32))
-    assert model.shortlist(X, 5).n_pairs == 0
-    assert np.all(dense_scores(model, X) == score)
-
-
-def test_rows_without_features_score_the_bias():
-    X, Y = problem()
-    model = exact().fit(X, Y)
-    zero = dense_scores(model, sp.csr_matrix((1, X.shape[1]), dtype=np.float32))[0]
-    np.testing.assert_array_equal(zero, model.index_.bias)
-
-
-def test_gradients_of_a_label_without_rows_are_zero():
-    X, Y = problem()
-    W = ridge_by_gradients(X, Y, 1.0, 1.0, 0, 1)
-    assert W[:, 0].nnz == 0
-
-
-@pytest.mark.parametrize("loss", ["ridge", "squared_hinge"])
-def test_what_a_search_found_gives_the_same_bytes(loss):
-    made = make_multilabel(60, n_features=20, n_labels=9, seed=2)
-    X, Y = sp.csr_matrix(made.X), made.Y
-    scorer = OneVsAll(loss=loss).fit(X, Y)
-    found = scorer.search(X[:7])
-    expected = scorer.shortlist(X[:7], 4)
-    again = scorer.shortlist(X[:7], 4, **found)
-    np.testing.assert_array_equal(again.labels, expected.labels)
-    np.testing.assert_array_equal(again.final_score, expected.final_score)
-    pairs = Candidates.all_labels(7, 9)
-    [(name, values)] = scorer.score(X[:7], pairs).items()
-    np.testing.assert_array_equal(scorer.score(X[:7], pairs, **found)[name], values)
-
-
-def test_many_rows_are_not_searched_at_once(monkeypatch):
-    monkeypatch.setattr("metarank.scorers.linear.weight_index._MOST_SUMS", 27)
-    made = make_multilabel(60, n_features=20, n_labels=9, seed=2)
-    scorer = OneVsAll(loss="ridge").fit(sp.csr_matrix(made.X), made.Y)
-    assert set(scorer.search(sp.csr_matrix(made.X)[:3])) == {"sums"}
-    assert scorer.search(sp.csr_matrix(made.X)[:4]) == {}

@@ -1,4 +1,5 @@
-"""Laws of every source: threads, batches, the order of rows, copies and saved models change no byte."""
+"""Laws of every source: threads, batches, the order of rows, copies and saved models change no byte; held-out
+columns are those of fits without the fold; what belongs to another model is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from sklearn.base import clone
 from test_leakage import CASES, SCORERS, assert_same, rows_and_labels, tuned
 
 from metarank import load, persist
-from metarank.scorers.base import LabelScorer, columns_of
+from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, columns_of
+from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
 from metarank.types.candidates import Candidates
 
 NEW = slice(0, 25)
@@ -71,3 +73,42 @@ def test_fits_copies_and_saved_ones_are_the_same(name, layout, tmp_path):
         assert proposed(scorer, X) == proposed(scorer, X, n_jobs=4) == proposed(loaded, X)
         one = [scorer.shortlist(X[i : i + 1], 2) for i in range(X.shape[0])]
         assert np.concatenate([c.labels for c in one]).tobytes() == proposed(scorer, X)[1]
+
+
+# Closed forms that meet a fit without the fold up to rounding, and how near.
+NEAR = {"ova-ridge": 1e-4, "ova-gradients": 1e-4, "given-linear": 2e-3}
+
+
+@pytest.mark.parametrize(("name", "layout"), CASES)
+def test_held_out_columns_are_those_of_fits_without_the_fold(name, layout):
+    X, Y = rows_and_labels(layout)
+    data = makers.training_set(X, makers.sp.csr_matrix(Y))
+    scorer = tuned(SCORERS[name](), data)
+    if not isinstance(scorer, HeldOutColumns):
+        return  # held out by such fits
+    every = Candidates.all_labels(*Y.shape)
+    shortcut = held_out_columns(scorer, data, every, n_jobs=4)
+    for column, values in refit_columns(scorer, data, every, rows=np.arange(len(Y)), n_jobs=1).items():
+        np.testing.assert_allclose(shortcut[column], values, rtol=0, atol=NEAR.get(name, 0))
+    if isinstance(scorer, HeldOutProposals):
+        proposed = scorer.shortlist_held_out(data, 2, rows=np.arange(len(Y)))
+        refitted = refit_shortlist(scorer, data, 2, rows=np.arange(len(Y)), n_jobs=1)
+        np.testing.assert_array_equal(proposed.labels, refitted.labels)
+    rows = np.array([7, 3, 31])
+    some = held_out_columns(scorer, data, every.rows(rows), rows=rows)
+    for column, values in some.items():
+        np.testing.assert_array_equal(values.reshape(3, -1), shortcut[column].reshape(Y.shape)[rows])
+
+
+@pytest.mark.parametrize(("name", "layout"), CASES)
+def test_what_belongs_to_another_model_is_refused(name, layout):
+    scorer, X = fitted(name, layout)
+    n, refused = X.shape[0], r"^X |^candidates|^both sets of rows"
+    if name not in ("user", "pair-features"):  # they look at no list as a whole
+        for candidates in (Candidates.all_labels(n, 5), Candidates.all_labels(n - 1, 4)):
+            if name != "mentions" or candidates.n_labels == 5:
+                with pytest.raises(ValueError, match=refused):
+                    scorer.score(X, candidates)
+    if name not in ("user", "prior", "mentions") and isinstance(X, (np.ndarray, makers.sp.csr_matrix)):
+        with pytest.raises(ValueError, match=refused):
+            scorer.score(X[:, :-1], Candidates.all_labels(n, 4))

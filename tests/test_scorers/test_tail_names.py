@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker, load, metrics
 from metarank.data.dataset import Dataset
 from metarank.scorers.trees.tail import COLUMN, NAME_WEIGHTS, TailClassifiers
-from metarank.shortlist import Parabel, PfastreXML, XReg
+from metarank.shortlist import PfastreXML, XReg
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -108,18 +108,6 @@ def test_the_nearest_means_are_proposed(unit_means: bool, kappa: float) -> None:
     np.testing.assert_array_equal(alone.labels, tail.shortlist(Q, 5).rows(np.array([7])).labels)
 
 
-def test_dense_rows_propose_too() -> None:
-    data = made()
-    dense = TrainingSet(data.X.toarray(), data.Y, np.zeros(data.Y.shape[0], np.int32))
-    tail = TailClassifiers().fit(dense.view())
-    assert tail.name_weight_ == 0
-    found = tail.shortlist(data.X.toarray()[:9], 4)
-    every = tail.score(data.X.toarray()[:9], Candidates.all_labels(9, N_LABELS))[COLUMN].reshape(9, -1)
-    np.testing.assert_array_equal(
-        found.labels.reshape(9, 4), np.sort(np.argsort(-every, kind="stable")[:, :4])
-    )
-
-
 def test_the_weight_is_chosen_where_names_help_and_is_none_where_they_do_not() -> None:
     data = training_set(made())
     assert TailClassifiers().fit(data.view()).name_weight_ > 0
@@ -141,14 +129,19 @@ def test_a_label_without_rows_is_known_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("kind", [XReg, PfastreXML])
-def test_trees_take_names_of_a_data_set(kind: type) -> None:
+def test_trees_take_names_of_a_data_set(kind: type, tmp_path) -> None:
     data, test = made(n=100), made(9, n=200)
     params = {"n_trees": 10, "max_leaf": 5}
     params |= {"tail": "auto", "relevance": "inverse-propensity"} if kind is XReg else {"alpha": "auto"}
     named = kind(**params).fit(data)
     assert named.tail_.name_weight_ > 0
     fixed = kind(**params, name_weight=0.5).fit(data)
-    assert fixed.tail_.name_weight_ == 0.5
+    fixed.save(tmp_path / "M")
+    again = load(tmp_path / "M")
+    assert fixed.tail_.name_weight_ == again.tail_.name_weight_ == 0.5
+    assert again.get_params() == fixed.get_params()
+    one, other = (model.shortlist(data.X, 5).scores[model.column] for model in (fixed, again))
+    assert one.tobytes() == other.tobytes()
     without = kind(**params).fit(data.X, data.Y)
     assert without.tail_ is None or without.tail_.name_weight_ == 0
     found = [
@@ -156,51 +149,6 @@ def test_trees_take_names_of_a_data_set(kind: type) -> None:
         for model in (named, without)
     ]
     assert found[0] > found[1]
-
-
-def test_names_change_nothing_where_no_tail_reads_them(tmp_path) -> None:
-    data = made()
-    for model in (XReg(n_trees=1), Parabel(n_trees=1)):
-        of_data = model.fit(data).shortlist(data.X, 5)
-        of_arrays = model.fit(data.X, data.Y).shortlist(data.X, 5)
-        np.testing.assert_array_equal(of_data.labels, of_arrays.labels)
-    model = XReg(n_trees=1, tail=0.5, name_weight=2.0).fit(data)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.tail_.name_weight_ == 2
-    assert again.get_params() == model.get_params()
-    assert (
-        again.shortlist(data.X, 5).scores["xreg"].tobytes()
-        == model.shortlist(data.X, 5).scores["xreg"].tobytes()
-    )
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (XReg(tail=0.5, name_weight=-1.0), r"name_weight must be a number in \[0, 1e6\] or 'auto', got -1.0"),
-        (XReg(name_weight=1.0), r"name_weight must be 0 or 'auto' without tail classifiers, got 1\.0"),
-        (XReg(tail=1.0, name_weight=1.0), "name_weight must be 0 or 'auto' without tail classifiers"),
-        (PfastreXML(alpha=1, name_weight=1.0), "name_weight must be 0 or 'auto' without tail classifiers"),
-        (
-            PfastreXML(tail_solution="likelihood", name_weight=1.0),
-            "name_weight must be 0 or 'auto' with tail_solution='likelihood'",
-        ),
-        (PfastreXML(name_weight="yes"), "name_weight must be"),
-    ],
-)
-def test_weights_that_nothing_reads_are_refused(model, message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(made())
-
-
-def test_a_weight_needs_names() -> None:
-    data = made()
-    for model in (XReg(tail=0.5, name_weight=1.0), PfastreXML(name_weight=1.0)):
-        with pytest.raises(ValueError, match=r"where labels have no names, got 1\.0; pass a Dataset"):
-            model.fit(data.X, data.Y)
-    with pytest.raises(ValueError, match="name_weight must be 0 or 'auto' where labels have no names"):
-        TailClassifiers(name_weight=1.0).fit(TrainingSet(data.X, data.Y, np.zeros(150, np.int32)).view())
 
 
 def test_labels_that_change_keep_their_names() -> None:
@@ -216,9 +164,3 @@ def test_labels_that_change_keep_their_names() -> None:
     row = sp.csr_matrix(([1.0, 1.0], ([0, 0], [3, 30])), (1, WORDS), np.float32)
     assert N_LABELS in after.shortlist(row, 5).labels
     assert np.isfinite(model.rank(data.X[:5], k=3).scores).all()
-
-
-def test_a_data_set_of_texts_alone_is_refused_by_shortlisters() -> None:
-    texts = Dataset(texts=["red wine", "green tea"], Y=[["wine"], ["tea"]])
-    with pytest.raises(ValueError, match="X must be a Dataset with features, this one has texts alone"):
-        Parabel().fit(texts)

@@ -1,4 +1,4 @@
-"""Guaranteed sets: bounds worked by hand and by slow twins, what is promised, and what is refused."""
+"""Guaranteed sets: bounds worked by hand and by slow twins, what is guaranteed, and what is refused."""
 
 import math
 
@@ -9,13 +9,18 @@ from scipy.special import expit
 
 import metarank
 from metarank import MetaRanker, ThresholdLearner
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds.guarantees import (
+    Guarantees,
+    Wish,
+    attained,
+    betting_bounds,
+    conformal_bounds,
+    parse_wish,
+)
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.promises import Promises, Wish, attained, parse_wish
-from metarank.thresholds.risk_bounds import betting_bounds, conformal_bounds
 from metarank.types.candidates import Candidates
 
-WISHES = ("recall>=0.9", "recall>=0.7", "precision>=0.8", "fnr<=0.2")
+WISHES = ("recall>=0.9", "recall>=0.7", "precision>=0.8")
 
 
 def scored(n=300, L=4, seed=0):
@@ -79,35 +84,29 @@ def test_the_betting_bound_holds_in_the_share_it_says():
     assert (betting_bounds(coins, 0.9) >= 0.15).mean() >= 0.9
 
 
-# --- promises ---------------------------------------------------------------------
+# --- guarantees ---------------------------------------------------------------------
 
 
 def test_recall_and_precision_of_cuts_worked_by_hand():
     Z = np.tile([[2.0, 0.0, -2.0]], (400, 1))
     Y = np.tile([[1, 0, 1]], (400, 1))
-    promises = Promises().fit(lists_of(Z, Y), np.zeros(400, int))
-    low, high = (promises.recall[np.searchsorted(promises.recall_cuts, z)] for z in (-2.0, -1.9))
+    guarantees = Guarantees().fit(lists_of(Z, Y), np.zeros(400, int))
+    low, high = (guarantees.recall[np.searchsorted(guarantees.recall_cuts, z)] for z in (-2.0, -1.9))
     assert 0.98 < low < 1
     assert 0.45 < high < 0.5  # one of two relevant labels kept, less the margin
     # Above 0 all that is kept is relevant, at 0 one of two, at -2 two of three.
-    by_cut = dict(zip(promises.precision_cuts.round(2).tolist(), promises.precision.tolist()))
+    by_cut = dict(zip(guarantees.precision_cuts.round(2).tolist(), guarantees.precision.tolist()))
     assert 0.98 < by_cut[0.05] < 1
     assert 0.45 < by_cut[-1.0] < 0.5
     assert by_cut[-3.0] == by_cut[0.0]  # the walk does not come back from a worse cut
 
 
-def test_missed_labels_bound_the_recall():
-    Z, Y = np.tile([[2.0, -2.0]], (400, 1)), np.tile([[1, 0]], (400, 1))
-    promises = Promises().fit(lists_of(Z, Y), np.ones(400, int))
-    assert 0.45 < promises.best("recall") < 0.5
-
-
 def test_rows_of_a_group_count_once():
-    """A thousand copies of ten rows promise no more than ten rows do."""
+    """A thousand copies of ten rows guarantee no more than ten rows do."""
     Z, Y = np.tile([[2.0, -2.0]], (1000, 1)), np.tile([[1, 0]], (1000, 1))
     group = np.arange(1000) % 10
-    together = Promises().fit(lists_of(Z, Y), np.zeros(1000, int), group)
-    ten = Promises().fit(lists_of(Z[:10], Y[:10]), np.zeros(10, int))
+    together = Guarantees().fit(lists_of(Z, Y), np.zeros(1000, int), group)
+    ten = Guarantees().fit(lists_of(Z[:10], Y[:10]), np.zeros(10, int))
     assert together.n_rows == 10
     assert together.best("recall") == ten.best("recall") < 0.8
     assert together.best("precision") == ten.best("precision") < 0.8
@@ -117,7 +116,7 @@ def test_rows_of_a_group_count_once():
     ("text", "level", "confidence"),
     [("recall>=0.9", 0.9, 0.9), ("recall>=0.9", 0.9, None), ("precision>=0.75", 0.75, 0.9)],
 )
-def test_the_promise_holds_on_new_rows(text, level, confidence):
+def test_the_guarantee_holds_on_new_rows(text, level, confidence):
     S, Y = scored(6000)
     values = []
     for draw in range(15):
@@ -148,7 +147,7 @@ def test_attained_leaves_out_rows_that_do_not_count():
 
 
 @pytest.mark.parametrize("wish", WISHES)
-def test_sets_are_those_of_every_door(wish, tmp_path):
+def test_sets_are_those_of_every_interface(wish, tmp_path):
     S, Y = scored()
     learner = ThresholdLearner("global").fit(S, Y)
     kept = learner.predict(S, wish).toarray()
@@ -166,26 +165,11 @@ def test_sets_are_those_of_every_door(wish, tmp_path):
     assert chosen.score(S, Y) == attained(parse_wish(wish), learner.predict(S, wish), sp.csr_matrix(Y))
 
 
-def test_fnr_is_recall_by_its_other_name():
-    S, Y = scored()
-    learner = ThresholdLearner("global").fit(S, Y)
-    assert (learner.predict(S, "FNR <= 0.2") != learner.predict(S, "recall>=.8")).nnz == 0
-
-
-def test_stricter_promises_keep_more_for_recall_and_less_for_precision():
-    S, Y = scored()
-    learner = ThresholdLearner("global").fit(S, Y)
-    wide, narrow = (learner.predict(S, f"recall>={level}").toarray() for level in (0.9, 0.6))
-    assert (wide >= narrow).all()
-    few, many = (learner.predict(S, f"precision>={level}").toarray() for level in (0.85, 0.6))
-    assert (few <= many).all()
-
-
-def test_the_model_promises_too(tmp_path):
+def test_the_model_guarantees_too(tmp_path):
     ds = metarank.data.make_multilabel(500, n_features=10, n_labels=4, seed=0)
     train, test = ds.take(np.arange(250)), ds.take(np.arange(250, 500))
     model = MetaRanker(effort="low", features=["neighbors", "votes"], ranker="logistic", n_jobs=1).fit(train)
-    kept = model.predict(test, optimize="fnr<=0.2")
+    kept = model.predict(test, optimize="recall>=0.8")
     assert attained(Wish("recall", 0.8), kept, test.Y) >= 0.8
     assert kept.nnz < kept.shape[0] * kept.shape[1]
     model.save(tmp_path / "model")
@@ -202,12 +186,12 @@ def test_the_model_promises_too(tmp_path):
     [
         (
             "recall>=0.999",
-            r"recall>=0.999 cannot be promised with confidence 0.9 from \d+ rows; the best that can",
+            r"recall>=0.999 cannot be guaranteed with confidence 0.9 from \d+ rows; the best that can",
         ),
         ("precision>=0.999", r"the best that can be had is precision>=0\.\d+"),
-        ("recall>=1", "optimize must promise a share between 0 and 1, got 'recall>=1'"),
-        ("fnr<=0", "optimize must promise a share between 0 and 1, got 'fnr<=0'"),
-        ("recall<=0.9", "optimize must be None or one of .* or a promise such as 'recall>=0.9'"),
+        ("recall>=1", "optimize must guarantee a share between 0 and 1, got 'recall>=1'"),
+        ("precision>=0", "optimize must guarantee a share between 0 and 1, got 'precision>=0'"),
+        ("recall<=0.9", "optimize must be None or one of .* or a guarantee such as 'recall>=0.9'"),
         ("recall>=0.9.1", "optimize must be None or one of"),
         ("precision", "optimize must be None or one of"),
     ],
@@ -237,28 +221,3 @@ def test_the_best_that_is_named_can_be_had():
 def test_the_confidence_is_checked(confidence, error):
     with pytest.raises(error, match="confidence must be None or a number between 0 and 1, got"):
         ThresholdLearner(confidence=confidence).fit(*scored(50))
-
-
-def test_precision_needs_a_confidence():
-    S, Y = scored(100)
-    with pytest.raises(ValueError, match=r"precision>=0.8 needs a confidence, got confidence=None"):
-        ThresholdLearner("global", "precision>=0.8", confidence=None).fit(S, Y)
-
-
-def test_nothing_relevant_promises_nothing():
-    S, Y = scored(100)
-    learner = ThresholdLearner().fit(S, 0 * Y)
-    for wish in ("recall>=0.5", "precision>=0.5"):
-        with pytest.raises(ValueError, match=r"the best that can be had is \w+>=0.000"):
-            learner.predict(S, wish)
-
-
-def test_models_of_earlier_versions_promise_nothing():
-    S, Y = scored(100)
-    pairs = Candidates.all_labels(*S.shape)
-    learned = LearnedCuts("global").fit(pairs, S.ravel(), Y.ravel(), fold=np.zeros(100, int), missed=3)
-    state = learned.get_state()
-    state.pop("promises")
-    for model in (learned, LearnedCuts.from_state(state)):
-        with pytest.raises(ValueError, match=r"recall>=0.9 needs a model that was fitted by this version"):
-            model.check_metric("recall>=0.9")

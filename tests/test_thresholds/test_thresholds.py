@@ -9,21 +9,15 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from metarank import _core, persist
-from metarank.metrics.label_logistic import fit_label_logistic
-from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedCuts, check_metric
-from metarank.thresholds.budget import BudgetCut
-from metarank.thresholds.cut_sweep import Sweep, best_f1_cuts, fewest_mistakes_cuts
-from metarank.thresholds.global_cut import GlobalCut
-from metarank.thresholds.half_f1_cut import HalfF1Cut
+from metarank.metrics.logistic import fit_label_logistic
+from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedCuts
+from metarank.thresholds.cut_sweep import Sweep
+from metarank.thresholds.cuts import GlobalCut, HalfF1Cut, LabelCut
 from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
-from metarank.thresholds.label_cut import LabelCut
-from metarank.thresholds.lists import LabelPositions, ScoredLists
+from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.set_metrics import quality
 from metarank.thresholds.subset import SubsetCut
-from metarank.thresholds.top_k import TopKCut
 from metarank.types.candidates import Candidates
-
-FAMILIES = [t for t in THRESHOLDS if t != "auto"]
 
 
 def make_scored(n=120, n_labels=6, seed=0, full=True, empty=True):
@@ -54,11 +48,6 @@ def lists_of(Z, Y, missed=0.0):
 
 
 # --- kernels against slow twins ----------------------------------------------
-
-
-def test_ranks_ties_go_to_the_earlier_pair():
-    ranks = _core.list_ranks(np.array([1.0, 2, 2, 5, 5]), np.array([0, 3, 3, 5]))
-    assert ranks.tolist() == [2, 0, 1, 0, 1]
 
 
 def test_context_twin():
@@ -95,13 +84,6 @@ def logistic_problem(p, q, k=3, m=160):
     return X, index, (rng.random(m) < expit(z)).astype(float), rng.integers(0, 3, m).astype(float)
 
 
-def penalised_loss(problem, beta, B, label_ridge):
-    X, index, y, w = problem
-    z = X @ beta + (X[:, : B.shape[1]] * B[index]).sum(1)
-    penalty = np.r_[1e-6, np.full(len(beta) - 1, 1e-2)] @ beta**2 + label_ridge * (B**2).sum()
-    return (w * (np.logaddexp(0, z) - y * z)).sum() + penalty / 2
-
-
 def logistic_twin(problem, q, k, label_ridge):
     """Newton's method on one matrix that has a column for every coefficient."""
     X, index, y, w = problem
@@ -129,27 +111,6 @@ def test_logistic_fit_twin(p, q):
     X, index, *_ = problem
     z = X @ beta + (X[:, :q] * B[index]).sum(1)
     np.testing.assert_allclose(_core.label_logistic_scores(X, index, beta, B), z)
-
-
-def test_logistic_fit_does_not_depend_on_the_order_of_the_pairs():
-    problem = logistic_problem(9, 2)
-    start = np.zeros(9), np.zeros((3, 2))
-    order = np.argsort(problem[1], kind="stable")
-    for one, other in zip(
-        fit_label_logistic(*problem, *start, label_ridge=3.0),
-        fit_label_logistic(*(part[order] for part in problem), *start, label_ridge=3.0),
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-8)
-
-
-def test_logistic_fit_is_a_minimum_and_never_climbs():
-    p, q = 3, 2
-    problem = logistic_problem(p, q)
-    far = np.array([0.0, 30.0, -30.0]), np.zeros((3, q))
-    beta, B = fit_label_logistic(*problem, *far, label_ridge=3.0)
-    least = penalised_loss(problem, beta, B, 3.0)
-    assert least < penalised_loss(problem, *far, 3.0)
-    assert least <= penalised_loss(problem, *logistic_twin(problem, q, 3, 3.0), 3.0) * (1 + 1e-7)
 
 
 def test_logistic_fit_refuses_labels_without_a_penalty():
@@ -215,7 +176,7 @@ def test_f1_cuts_by_brute_force(seed, m, soft, missed):
     rng = np.random.default_rng(seed)
     z, group = np.round(rng.normal(size=m), 1), rng.integers(0, 3, m)
     y = rng.random(m) if soft else (rng.random(m) < 0.4).astype(float)
-    cuts = best_f1_cuts(z, y, group, 3, missed)
+    cuts = Sweep(z, group, 3).best_f1(y, missed)
     for g in range(3):
         zg, yg = z[group == g], y[group == g]
         if len(zg) == 0:
@@ -233,7 +194,7 @@ def test_fewest_mistakes_by_brute_force():
     rng = np.random.default_rng(4)
     for _ in range(50):
         z, y, group = np.round(rng.normal(size=20), 1), rng.random(20), rng.integers(0, 2, 20)
-        cuts = fewest_mistakes_cuts(z, y, group, 2)
+        cuts = Sweep(z, group, 2).fewest_mistakes(y)
         for g in range(2):
             zg, yg = z[group == g], y[group == g]
             mistakes = [np.where(zg >= t, 1 - yg, yg).sum() for t in [cuts[g], *zg, np.inf]]
@@ -268,21 +229,6 @@ def test_global_cut_worked_by_hand():
     assert cut.threshold == pytest.approx(-0.25)
     assert not cut.keep_best
     assert quality("micro-f1", cut.keep(lists), lists)[0] == pytest.approx(6 / 7)
-
-
-def test_global_cut_keeps_the_best_label_where_no_row_is_empty():
-    lists = lists_of([[3, -1], [-2, -3]], [[1, 0], [1, 0]])
-    cut = GlobalCut().fit(lists, "micro-f1")
-    assert cut.keep_best
-    assert cut.keep(lists).tolist() == [True, False, True, False]
-
-
-def test_rows_that_only_missed_their_labels_are_not_empty():
-    lists = lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]], missed=1.0)
-    assert lists.never_empty
-    assert not lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]]).never_empty
-    by_row = [lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]], np.array(m)) for m in ([0.0, 1], [1.0, 0])]
-    assert [lists.never_empty for lists in by_row] == [True, False]
 
 
 def test_missed_labels_do_not_teach_to_keep_nothing():
@@ -358,15 +304,6 @@ def test_macro_f1_of_many_labels_with_few_pairs_is_not_left_to_chance():
     assert half > own + 0.02
 
 
-def test_top_k_and_budget():
-    lists = lists_of([[3, 2, 1], [1, 2, 3]], [[1, 1, 0], [0, 1, 1]])
-    assert TopKCut().fit(lists, "micro-f1").k == 2
-    assert TopKCut().fit(lists_of([[1, 2]], [[0, 0]]), "hamming").k == 0
-    budget = BudgetCut().fit(lists, "micro-f1")
-    assert budget.keep(lists).sum() == 4
-    assert budget.keep(lists_of([[9, 9, 9]], [[0, 0, 0]])).all()
-
-
 def test_instance_targets_by_brute_force():
     rng = np.random.default_rng(3)
     for _ in range(200):
@@ -398,23 +335,6 @@ def test_instance_targets_for_f1_by_brute_force(seed):
         assert np.sum(found != y) == min(mistakes)
         best = max(f for f, m in zip(f1, mistakes) if m == min(mistakes))
         assert 2 * np.sum(found & y) / max(1, np.sum(found) + np.sum(y)) == best
-
-
-def test_instance_target_for_f1_worked_by_hand():
-    # Probabilities .8, .5, .2 and .1, rescaled .5, .3125, .125 and .0625; the first and third are relevant.
-    # One label kept, and three, make one mistake; the gap below the first is wider.
-    lists = lists_of(np.log([[4.0, 1.0, 0.25, 1 / 9]]), [[1, 0, 1, 0]])
-    s = rescaled(lists.probabilities, lists.row, 1)
-    assert best_thresholds(s, lists)[0] == pytest.approx((0.5 + 0.3125) / 2)
-    assert best_thresholds(s, lists, for_f1=True)[0] == pytest.approx((0.125 + 0.0625) / 2)
-    # The second alone is relevant: nothing and two labels kept make one mistake.
-    lists = lists_of(np.log([[4.0, 1.0, 0.25]]), [[0, 1, 0]])
-    s = rescaled(lists.probabilities, lists.row, 1)
-    assert (s >= best_thresholds(s, lists, for_f1=True)[0]).tolist() == [True, True, False]
-    # No pair of a row without relevant labels is kept, for F1 too; a row without pairs gets 0.
-    lists = ScoredLists(Candidates(np.array([0, 2, 2]), np.int32([0, 1]), 2), np.zeros(2), np.zeros(2, bool))
-    s = rescaled(lists.probabilities, lists.row, 2)
-    assert best_thresholds(s, lists, for_f1=True).tolist() == pytest.approx([1.1 * 0.5, 0.0])
 
 
 def test_instance_target_worked_by_hand():
@@ -470,12 +390,6 @@ def test_quality_worked_by_hand():
             assert quality(m, kept, them, weight)[0] == pytest.approx(again)
 
 
-def test_label_index():
-    index = LabelPositions(np.array([2, 5, 9]))
-    assert index.of(np.int32([5, 2, 3, 99, 9])).tolist() == [1, 0, 3, 3, 2]
-    assert LabelPositions(np.zeros(0)).of(np.int32([4])).tolist() == [0]
-
-
 # --- calibration ---------------------------------------------------------------
 
 
@@ -488,16 +402,6 @@ def test_calibration_undoes_a_distortion():
 
     assert loss(z) < 0.5 * loss(scores)
     assert loss(z) < 1.03 * loss(true)
-
-
-def test_calibration_learns_the_labels_own_offsets():
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(2000, 4))
-    offset = np.array([-2.0, 0, 1, 0])
-    Y = rng.random(z.shape) < expit(z + offset)
-    learned = Calibrator().fit(Candidates.all_labels(2000, 4), z.ravel(), Y.ravel(), np.arange(2000) % 5)
-    shift = (learned.cross_fitted_.reshape(z.shape) - z).mean(0)
-    np.testing.assert_allclose(shift, offset, atol=0.25)
 
 
 def test_learned_cuts_beat_one_half_on_unseen_rows():
@@ -557,11 +461,6 @@ def test_cross_label_terms_survive_a_round_trip():
     assert restored.logits(one, z[7]).tobytes() == learned.logits(pairs, z.ravel())[21:24].tobytes()
 
 
-def test_order_is_that_of_the_families():
-    assert fitted("instance")[0].summary().startswith("micro-f1: instance, macro-f1: instance")
-    assert "example-f1: expected-f1" in fitted("expected-f1")[0].summary()
-
-
 # --- hard inputs -------------------------------------------------------------------
 
 
@@ -596,42 +495,8 @@ def test_hard_inputs(threshold, case):
             assert kept.all()
 
 
-def test_no_rows_to_predict():
-    learner, *_ = fitted()
-    none = Candidates.all_labels(0, 6)
-    for metric in METRICS:
-        assert learner.cut(none, np.zeros(0), metric).shape == (0,)
-    assert learner.probabilities(none, np.zeros(0)).shape == (0,)
-
-
 def test_rows_without_candidates_and_unknown_labels():
     learner, *_ = fitted(full=False, empty=False)
     odd = Candidates(np.array([0, 0, 1]), np.int32([5]), 6)
     for metric in METRICS:
         assert learner.cut(odd, np.array([9.0]), metric).shape == (1,)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"scores": np.zeros(3)}, "scores must have shape"),
-        ({"scores": np.full(720, np.nan)}, "scores must be finite"),
-        ({"gains": np.zeros(3)}, "gains must have shape"),
-        ({"gains": np.full(720, np.nan)}, "gains must not be NaN"),
-        ({"fold": np.zeros(3, int)}, "fold must have shape"),
-        ({"missed": -1}, "missed must be at least 0, got -1"),
-    ],
-)
-def test_bad_input_is_named(changed, message):
-    pairs, scores, gains, _ = make_scored()
-    given = {"scores": scores, "gains": gains, "fold": np.arange(120) % 5} | changed
-    with pytest.raises(ValueError, match=message):
-        LearnedCuts().fit(pairs, given.pop("scores"), given.pop("gains"), **given)
-
-
-def test_unknown_names():
-    with pytest.raises(ValueError, match=r"threshold must be one of auto, .* got 'best'"):
-        LearnedCuts("best")
-    with pytest.raises(ValueError, match=r"optimize must be None or one of micro-f1, .* got 'f1'"):
-        check_metric("f1")
-    assert LearnedCuts().check_metric(None) == "micro-f1"

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from metarank import _core
-from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 
 ONE_ROW = np.zeros((1, 1))
@@ -67,17 +66,20 @@ def test_shares_of_features_are_those_of_lightgbm(params: dict, dtype: type) -> 
     booster = train(num_leaves=40, **params)
     X = features(1, n=100).astype(dtype)
     X[::9, 3] = np.nan
-    found, expected = contributions(booster.model_to_string(), X), booster.predict(X, pred_contrib=True)
+    arrays, expected = BoosterArrays.from_lightgbm(booster), booster.predict(X, pred_contrib=True)
+    found = arrays.contributions(X)
+    np.testing.assert_allclose(arrays.importances(), booster.feature_importance("gain"), rtol=1e-5)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     if platform.machine() in ("x86_64", "AMD64"):  # elsewhere LightGBM's compiler contracts
         assert found.tobytes() == expected.tobytes()
 
 
 def test_shares_of_a_tree_without_a_split_and_of_no_rows() -> None:
-    text = train(rounds=2, min_gain_to_split=1e9).model_to_string()
+    arrays = BoosterArrays.from_lightgbm(train(rounds=2, min_gain_to_split=1e9))
     X = features(3, n=5)
-    np.testing.assert_array_equal(contributions(text, X)[:, -1], BoosterArrays.from_text(text).predict(X))
-    assert contributions(text, X[:0]).shape == (0, X.shape[1] + 1)
+    np.testing.assert_array_equal(arrays.contributions(X)[:, -1], arrays.predict(X))
+    assert arrays.contributions(X[:0]).shape == (0, X.shape[1] + 1)
+    assert not BoosterArrays.without_trees(6).contributions(X).any()
 
 
 def test_shares_are_of_trees_alone() -> None:
@@ -131,9 +133,11 @@ def test_batch_split_row_order_and_threads_change_no_byte() -> None:
 def test_stack_puts_outputs_side_by_side() -> None:
     parts = [BoosterArrays.from_lightgbm(train(s, n_classes=c)) for s, c in ((0, 1), (1, 3), (2, 1))]
     X = features(5)
-    np.testing.assert_array_equal(
-        BoosterArrays.stack(parts).predict(X), np.column_stack([p.predict(X) for p in parts])
-    )
+    stacked = BoosterArrays.stack(parts)
+    np.testing.assert_array_equal(stacked.predict(X), np.column_stack([p.predict(X) for p in parts]))
+    np.testing.assert_array_equal(stacked.only(4).predict(X), parts[2].predict(X))
+    shares = [stacked.only(k).contributions(X) for k in range(5)]
+    np.testing.assert_array_equal(stacked.contributions(X), np.mean(shares, axis=0))
 
 
 def test_state_and_pickle() -> None:
@@ -153,8 +157,6 @@ def test_unsupported_trees_are_refused() -> None:
     for booster in (categorical, linear):
         with pytest.raises(ValueError, match="numerical splits and constant leaves"):
             BoosterArrays.from_lightgbm(booster)
-    with pytest.raises(ValueError, match="LightGBM's text format"):
-        BoosterArrays.from_text("not a model")
 
 
 def test_damaged_arrays_and_wrong_width_are_refused() -> None:
@@ -162,7 +164,8 @@ def test_damaged_arrays_and_wrong_width_are_refused() -> None:
     with pytest.raises(ValueError, match=r"X must have shape \(n, 6\)"):
         arrays.predict(np.zeros((2, 5)))
     state = arrays.get_state()
-    for name, bad in (("feature", 6), ("children", 10**6), ("children", 0), ("children", -(10**6))):
+    damage = [("feature", 6), ("children", 10**6), ("children", 0), ("children", -(10**6))]
+    for name, bad in [*damage, ("node_count", -1), ("leaf_count", -1), ("gain", np.nan)]:
         broken = state[name].copy()
         broken.flat[-1] = bad
         with pytest.raises(ValueError, match="must"):
@@ -193,8 +196,11 @@ def test_thresholds_beyond_the_range_of_float32() -> None:
         threshold=np.array([-1e300, 0.1, 1e300]),
         children=np.array([[~0, 1], [~1, 2], [~2, ~3]], np.int32),
         missing=np.zeros(3, np.uint8),
+        gain=np.zeros(3),
+        node_count=np.ones(3, np.int32),
         root=np.array([0], np.int32),
         leaf_value=np.arange(4.0),
+        leaf_count=np.ones(4, np.int32),
         output=np.array([0], np.int32),
         n_features=1,
         n_outputs=1,

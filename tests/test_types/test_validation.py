@@ -1,4 +1,4 @@
-"""The door: every container, one canonical form; every bad input, one clear line."""
+"""The interface: every container, one canonical form; every bad input, one clear line."""
 
 import numpy as np
 import pytest
@@ -195,8 +195,6 @@ def test_objects_that_are_no_numbers():
 def test_width_and_layout_of_a_fitted_model():
     with pytest.raises(ValueError, match="X has 3 features, but MetaRanker is expecting 4 features as input"):
         check_features(np.ones((1, 3)), n_features=4)
-    with pytest.raises(ValueError, match="layout must be None, 'dense' or 'sparse', got 'csr'"):
-        check_features(np.ones((1, 3)), layout="csr")
 
 
 # Labels
@@ -236,7 +234,7 @@ def test_names_define_ids():
     out, names, _ = check_labels([["b"]], label_names=["c", "b"])
     assert names == ["c", "b"]
     assert out.toarray().tolist() == [[0, 1]]
-    with pytest.raises(ValueError, match="not among the 2 labels: 'x' at row 1"):
+    with pytest.raises(ValueError, match="got 'x' at row 1"):
         check_labels([["b"], ["x"]], label_names=["c", "b"])
 
 

@@ -14,10 +14,8 @@ import pytest
 from metarank import MetaRanker, MultiObjectiveRanker
 from metarank._util.progress import ProgressLine, listening, report, side_by_side
 from metarank.scorers.crossfit import over_folds
-from metarank.shortlist import FastXML, OneVsAll, Parabel
 from metarank.text import LabelEmbedder
 
-TREES = {"n_trees": 4, "max_leaf": 5}
 BOW = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 2, "n_jobs": 1}
 
 
@@ -33,20 +31,11 @@ def fit(make, verbose: int):
         return model.fit(ds.X, ds.Y.toarray()[:, :2]).predict(ds.X).tobytes()
     if make is LabelEmbedder:
         return LabelEmbedder(**BOW, verbose=verbose).fit(ds).decision_function(ds).tobytes()
-    if make is MetaRanker:
-        params = makers.QUICK | {"ranker": "pointwise", "features": ["prior", "parabel", "one-vs-all"]}
-        return MetaRanker(**params, verbose=verbose).fit(ds).decision_function(ds).tobytes()
-    ds = makers.many_labels()
-    params = {} if make is OneVsAll else TREES
-    return (
-        make(**params, verbose=verbose).fit(ds.X, ds.Y, n_jobs=1).shortlist(ds.X, 5).to_csr().data.tobytes()
-    )
+    params = makers.QUICK | {"ranker": "pointwise", "features": ["prior", "parabel", "one-vs-all"]}
+    return MetaRanker(**params, verbose=verbose).fit(ds).decision_function(ds).tobytes()
 
 
-@pytest.mark.check_beyond(3)
-@pytest.mark.parametrize(
-    "make", [MetaRanker, MultiObjectiveRanker, LabelEmbedder, Parabel, FastXML, OneVsAll]
-)
+@pytest.mark.parametrize("make", [MetaRanker, MultiObjectiveRanker, LabelEmbedder])
 def test_verbose_shows_and_changes_nothing(make, capsys, monkeypatch):
     silent = fit(make, 0)
     assert capsys.readouterr() == ("", "")
@@ -89,7 +78,8 @@ def test_a_fit_reports_inside_its_long_steps():
         assert (shares[0], reports[-1]) == (0.0, ("done", 1.0))
         assert max(np.diff(shares)) < 0.21  # nobody is asked for a shortlist
     stages = {stage for stage, _ in seen[1]}
-    assert "describing: Parabel: fold 2 of 2: tree 3 of 3" in stages
+    assert "describing: Parabel: fold 2 of 2: clustering labels for tree 3 of 3" in stages
+    assert "describing: Parabel: fold 2 of 2: learning the classifiers of all trees" in stages
     assert "ranking: learning: on all folds: model 1 of 2: round 120 of 120" in stages
     assert "thresholds: macro-f1" in stages
     assert "fitting on all rows: OneVsAll: label 0 of 4" in stages
@@ -181,12 +171,12 @@ def test_other_verbose_is_refused(verbose):
 
 
 def test_classifiers_of_small_sets_report_inside_a_fit():
-    """Those of "medium" and "high" effort, which take the longest."""
+    """Those that take the longest."""
     ds = makers.dense()
     stages = set()
     with listening(lambda stage, done: stages.add(stage)):
-        features = ["rbf-svm", "boosted", "laplacian-ridge", "extra-trees"]
+        features = ["rbf-svm", "laplacian-ridge", "extra-trees"]
         MetaRanker(**makers.QUICK | {"features": features}).fit(ds)
-    for within in ("KernelSVM: label 3 of 4", "BoostedTrees: label 3 of 4", "KernelRidge: solving"):
+    for within in ("KernelSVM: label 3 of 4", "KernelRidge: solving"):
         assert f"fitting on all rows: {within}" in stages
     assert any(stage.startswith("describing: ExtraTrees: fold 2 of 2: tree ") for stage in stages)

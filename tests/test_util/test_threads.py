@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import linecache
 import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 
 import faiss  # noqa: F401  # brings a BLAS whose limit is each thread's own
 import numpy as np
@@ -14,7 +17,7 @@ from syscalls import in_child
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from metarank._util import threads as _threads
-from metarank._util.threads import resolve_n_jobs, single_threaded_blas
+from metarank._util.threads import in_threads, resolve_n_jobs, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
@@ -94,6 +97,54 @@ def test_an_interrupt_at_any_line_lifts_the_limit():
         with single_threaded_blas():
             assert blas_threads() == {1}
         assert blas_threads() == {3}
+
+
+INTERRUPTED = """
+import random, signal, sys, threading, time
+from metarank._util.threads import in_threads
+
+armed = []
+def press(*_):
+    if armed:
+        armed.clear()
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, press)
+sys.setswitchinterval(1e-6)
+moments, n_interrupted = random.Random(0), 0
+while n_interrupted < 500:
+    try:
+        armed.append(True)
+        signal.setitimer(signal.ITIMER_REAL, moments.uniform(1e-6, 1e-3))
+        assert list(in_threads(int, range(8), n_jobs=4)) == list(range(8))
+        armed.clear()  # beyond the block nothing catches it
+    except KeyboardInterrupt:
+        n_interrupted += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+armed.clear()
+while threading.active_count() > 1:
+    time.sleep(0.001)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_interrupts_of_parallel_tasks_leave_no_lock_held():
+    """In a process of its own, since a lock that is held would stop it for ever."""
+    run = subprocess.run([sys.executable, "-c", INTERRUPTED], timeout=60, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_parallel_tasks_give_results_and_errors_in_order():
+    def inverse(x: int) -> float:
+        time.sleep(0.001 * (x % 3))
+        return 1 / (x - 5) + sum(in_threads(abs, [x, -x], n_jobs=2))
+
+    results = in_threads(inverse, range(20), n_jobs=3)
+    assert [next(results) for _ in range(5)] == [1 / (x - 5) + 2 * x for x in range(5)]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    assert next(results, "ended") == "ended"
+    assert list(in_threads(pow, [2, 3], [3], n_jobs=2)) == [8]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -77,6 +77,7 @@ def check_wheel(path: Path) -> str:
     stable = "-abi3-" in path.name
     assert stable == ("-cp311-" not in path.name), path.name
     assert core.endswith(".abi3.so") == stable, f"{path.name} holds {core}"
+    assert "metarank/_core.pyi" in names, f"{path.name} lacks the types of the core"
     assert any(name.endswith("/licenses/LICENSE") for name in names), f"{path.name} lacks LICENSE"
     assert not [name for name in names if name.endswith((".cpp", ".h", "CMakeLists.txt"))], path.name
     size = path.stat().st_size

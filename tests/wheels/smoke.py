@@ -13,7 +13,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import metarank
-from metarank import MetaRanker, MultiObjectiveRanker, _core, load
+from metarank import MetaRanker, _core, load
 from metarank.shortlist import OneVsAll, Parabel, PfastreXML
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden.json"
-SAVED = HERE.parent / "compatibility"
 
 
 def rows(n: int, n_features: int = 40, n_labels: int = 12) -> tuple[sp.csr_matrix, sp.csr_matrix]:
@@ -73,24 +71,6 @@ def fit_save_load() -> None:
     assert share > 0.5, f"of the first labels only {share:.2f} are relevant"
 
 
-def saved_before() -> int:
-    """Models that earlier versions saved on another machine load and answer as they did."""
-    n = 0
-    for path in sorted(SAVED.glob("0.*/*/manifest.json")):
-        if path.parent.name == "embedder" and find_spec("tokenizers") is None:
-            continue  # of the extra `text`
-        kept = json.loads((path.parent.parent / f"{path.parent.name}.json").read_text(encoding="utf-8"))
-        given, said, model = kept["rows"], kept["answers"], load(path.parent)
-        given = given if isinstance(given[0], str) else np.array(given, np.float32)
-        if isinstance(model, MultiObjectiveRanker):
-            np.testing.assert_allclose(model.predict(given), said["scores"], rtol=1e-5, atol=1e-6)
-        else:
-            found = model.rank(given, k=5) if hasattr(model, "rank") else model.shortlist(given, 3)
-            assert found.labels.tolist() == said["labels"], path
-        n += 1
-    return n
-
-
 def imports_only_what_it_uses() -> None:
     """A fit of sparse rows loads no library of dense search, training, plots or services."""
     code = (
@@ -108,7 +88,6 @@ def main() -> None:
     expected = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert found == expected, f"digests of fits: {found}, and not {expected}"
     fit_save_load()
-    n = saved_before()
     imports_only_what_it_uses()
     core = Path(_core.__file__)
     if sys.version_info >= (3, 12) and sys.platform != "win32" and "site-packages" in str(core):
@@ -116,7 +95,7 @@ def main() -> None:
     print(
         f"metarank {metarank.__version__} of {core.name} on {platform.python_implementation()} "
         f"{platform.python_version()}, {platform.platform(terse=True)}, {platform.machine()}: "
-        f"{len(found)} golden fits, {n} saved models"
+        f"{len(found)} golden fits"
     )
 
 

@@ -1,4 +1,4 @@
-"""The commands of a stock Annif on projects with metarank's backends, one after the other.
+"""The commands of a stock Annif on projects with metarank's backend, one after the other.
 
 `python tests/with_annif/commands.py`, by a Python that has both Annif and metarank. It works in a folder of
 its own, says what it runs, and ends with exit code 1 at the first answer that is wrong.
@@ -52,23 +52,9 @@ limit=8
 [fused]
 name=Fused
 language=en
-backend=metarank_ensemble
+backend=ensemble
 sources=tfidf,plain
 vocab=works
-analyzer=snowball(english)
-effort=low
-allow_learn=true
-
-[fused-scores]
-name=Fused without texts
-language=en
-backend=metarank_ensemble
-sources=tfidf,plain
-vocab=works
-analyzer=snowball(english)
-effort=low
-texts=no
-candidates_mode=only
 """
 
 
@@ -233,11 +219,7 @@ def main() -> None:
     check_project("plain", folder)
 
     annif("train", "tfidf", "train.tsv")
-    for name in ("fused", "fused-scores"):
-        annif("train", name, "more.tsv")
-    annif("train", "--cached", "fused")
     check_project("fused", folder)
-    annif("eval", "fused-scores", "test.tsv")
 
     print("a subject that no document has yet", flush=True)
     annif("load-vocab", "works", "works.ttl")
@@ -246,8 +228,7 @@ def main() -> None:
     annif("learn", "plain", "more.tsv")
     found = annif("suggest", "plain", given="a spillway and a reservoir of concrete")
     check(f"<{uri('dams')}>" in found.splitlines()[0], "learned", found)
-    annif("suggest", "fused", given="dams")
-    annif("learn", "fused", "more.tsv")
+    annif("train", "tfidf", "train.tsv")
 
     said = annif("hyperopt", "plain", "test.tsv", code=1)
     check("not supported" in said.lower(), "hyperopt is refused", said)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import metarank
 from adapters.forms import top_of_rows
 from metarank import Candidates, data, persist, shortlist
+from metarank.scorers.trees.label_tree import SOLVER
 from metarank.types.view import TrainingSet
 
 
@@ -18,7 +19,15 @@ class System:
     def __init__(self, params: dict, threads: int) -> None:
         self.version = metarank.__version__
         arguments = dict(params)
-        self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments)
+        cls = getattr(shortlist, arguments.pop("estimator"))
+        # Constants of the trees that a setting changes: this process trains nothing else.
+        constants = {name: arguments.pop(name) for name in ("link_power", "path_weight") if name in arguments}
+        solver = {name: arguments.pop(name) for name in SOLVER["hinge"] if name in arguments and name != "C"}
+        if solver:
+            constants["solver"] = {loss: own | solver for loss, own in SOLVER.items()}
+        for name, value in constants.items():
+            setattr(cls, name, value)
+        self.model = cls(**arguments)
         self.threads = threads
 
     def read(self, folder: Path) -> None:

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 import metarank
 from metarank import MetaRanker, Ranking
 from metarank.data import Dataset
-from metarank.model import auto
-from metarank.model.request import Request
+from metarank.model.answering.request import Request
+from metarank.model.fitting import auto
 from metarank.types.restrict import LabelLimits
 
 CUTS = ("micro-f1", "macro-f1", "example-f1")
@@ -60,7 +60,7 @@ class System:
         """Candidates a row, and those of them that are described, over the first thousand rows."""
         rows = self.model.encoder_.encode(rows[:1000])
         request = Request(rows, LabelLimits(None, removed=self.model.removed_))
-        lists = [described.lists for described in self.model.answering().described(request)]
+        lists = [described.lists for described in self.model.answering().describe(request)]
         counts = {
             "proposed": sum(part.candidates.n_pairs for part in lists),
             "described": sum(part.described.n_pairs for part in lists),

@@ -7,9 +7,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -17,12 +19,14 @@
 #include <vector>
 
 #include "../arrays.h"
+#include "../sparse_rows.h"
+#include "../scored_lists.h"
 
 namespace nb = nanobind;
 
 namespace nanobind::detail {
 
-template <typename T, std::size_t D>
+template <typename T, size_t D>
 struct type_caster<metarank::View<T, D>> {
   using Handle = ndarray<T, ndim<static_cast<ssize_t>(D)>, c_contig, device::cpu>;
   using Value = metarank::View<T, D>;
@@ -39,8 +43,8 @@ struct type_caster<metarank::View<T, D>> {
     return handle_.from_python(source, static_cast<Flags>(flags & ~static_cast<Flags>(cast_flags::convert)), cleanup);
   }
   explicit operator Value() {
-    std::array<std::size_t, D> shape;
-    for (std::size_t axis = 0; axis < D; ++axis) shape[axis] = handle_.value.shape(axis);
+    std::array<size_t, D> shape;
+    for (size_t axis = 0; axis < D; ++axis) shape[axis] = handle_.value.shape(axis);
     return Value(handle_.value.data(), shape);
   }
 
@@ -48,7 +52,7 @@ struct type_caster<metarank::View<T, D>> {
   make_caster<Handle> handle_;  // for as long as the call
 };
 
-template <typename T, std::size_t D>
+template <typename T, size_t D>
 struct type_caster<metarank::Array<T, D>> {
   using Handle = ndarray<numpy, T, ndim<static_cast<ssize_t>(D)>>;
   using Value = metarank::Array<T, D>;
@@ -74,7 +78,7 @@ struct struct_caster {
     return true;
   }
 
-  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
     return tuple_.from_python(source, flags, cleanup);
   }
   explicit operator Value() {
@@ -85,11 +89,47 @@ struct struct_caster {
   make_caster<Tuple> tuple_;
 };
 
-// (indptr, indices, data, n_columns)
+// (indptr, indices, data, n_columns); without the last where who is asked knows it.
 template <>
-struct type_caster<metarank::CsrView>
-    : struct_caster<metarank::CsrView, metarank::In1<std::int64_t>, metarank::In1<std::int32_t>,
-                    metarank::In1<float>, std::int64_t> {};
+struct type_caster<metarank::CsrView> {
+  using Matrix = std::tuple<metarank::Indptr, metarank::Ids, metarank::Values, int64_t>;
+  using Rows = std::tuple<metarank::Indptr, metarank::Ids, metarank::Values>;
+  using Value = metarank::CsrView;
+  template <typename>
+  using Cast = Value;
+  static constexpr auto Name = const_name("tuple");
+  template <typename>
+  bool can_cast() const noexcept {
+    return true;
+  }
+
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+    is_matrix_ = matrix_.from_python(source, flags, cleanup);
+    return is_matrix_ || rows_.from_python(source, flags, cleanup);
+  }
+  explicit operator Value() {
+    const auto as_view = [](const auto&... parts) { return Value{parts...}; };
+    return is_matrix_ ? std::apply(as_view, matrix_.operator Matrix()) : std::apply(as_view, rows_.operator Rows());
+  }
+
+ private:
+  make_caster<Matrix> matrix_;
+  make_caster<Rows> rows_;
+  bool is_matrix_ = false;
+};
+
+// (indptr, labels, scores)
+template <>
+struct type_caster<metarank::LabelLists> {
+  using Tuple = std::tuple<metarank::Array1<int64_t>, metarank::Array1<int32_t>, metarank::Array1<float>>;
+  using Value = metarank::LabelLists;
+  static constexpr auto Name = make_caster<Tuple>::Name;
+
+  static handle from_cpp(Value&& lists, rv_policy policy, cleanup_list* cleanup) noexcept {
+    return make_caster<Tuple>::from_cpp(
+        Tuple(std::move(lists.indptr), std::move(lists.labels), std::move(lists.scores)), policy, cleanup);
+  }
+};
 
 }  // namespace nanobind::detail
 
@@ -100,7 +140,7 @@ using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 namespace detail {
 
-template <typename Scope, typename Function, std::size_t... I, typename... More>
+template <typename Scope, typename Function, size_t... I, typename... More>
 void define(Scope& scope, const char* name, Function&& function, Names* names, std::index_sequence<I...>,
             const More&... more) {
   scope.def(name, std::forward<Function>(function), nb::arg(names[I])..., Unlocked(), more...);
@@ -109,19 +149,19 @@ void define(Scope& scope, const char* name, Function&& function, Names* names, s
 }  // namespace detail
 
 // A function of the module or a method of a class, by the names of its parameters; then its docstring, if any.
-template <typename Scope, typename Function, std::size_t N, typename... Doc>
+template <typename Scope, typename Function, size_t N, typename... Doc>
 void bind(Scope& scope, const char* name, Function&& function, Names (&names)[N], const Doc&... doc) {
   detail::define(scope, name, std::forward<Function>(function), names, std::make_index_sequence<N>(), doc...);
 }
 
 // A constructor, construct(memory, arguments...).
-template <typename Class, typename Construct, std::size_t N>
+template <typename Class, typename Construct, size_t N>
 void bind_init(Class& scope, Construct&& construct, Names (&names)[N]) {
   bind(scope, "__init__", std::forward<Construct>(construct), names);
 }
 
 // One whose object reads on in the arrays and objects it was given: those arguments (the first is 2) live as long.
-template <std::size_t... Held, typename Class, typename Construct, std::size_t N>
+template <size_t... Held, typename Class, typename Construct, size_t N>
 void bind_borrower(Class& scope, Construct&& construct, Names (&names)[N]) {
   detail::define(scope, "__init__", std::forward<Construct>(construct), names, std::make_index_sequence<N>(),
                  nb::keep_alive<1, Held>()...);
@@ -148,10 +188,14 @@ void bind_options(nb::module_& m, const char* name, const Field<Options, T>&... 
       nb::kw_only(), nb::arg(fields.name)...);
 }
 
-// NumPy's, without a copy.
-template <typename T>
-nb::object to_numpy(std::vector<T>&& values) {
-  return nb::cast(to_array(std::move(values)));
+// NumPy's, without a copy, by name.
+template <typename... T, size_t N>
+nb::dict to_dict(Names (&names)[N], std::vector<T>&... values) {
+  static_assert(sizeof...(T) == N);
+  nb::dict out;
+  size_t i = 0;
+  ((out[names[i++]] = nb::cast(to_array(std::move(values)))), ...);
+  return out;
 }
 
 // One function a family, each in a file of its own.

@@ -1,10 +1,7 @@
 // Neighbours and means: of labels, of rows, and their votes.
-#include "../centroid.h"
-#include "../inverted_index.h"
+#include "../dense_scores.h"
 #include "../label_mean_index.h"
-#include "../label_means.h"
-#include "../label_neighbors.h"
-#include "../nearest_rows.h"
+#include "../neighbors.h"
 #include "../votes.h"
 #include "bindings.h"
 
@@ -13,19 +10,17 @@ namespace nanobind::detail {
 // (pair_indptr, pair_labels, label_indptr, label_rows)
 template <>
 struct type_caster<metarank::LabelPairs>
-    : struct_caster<metarank::LabelPairs, metarank::In1<std::int64_t>, metarank::In1<std::int32_t>,
-                    metarank::In1<std::int64_t>, metarank::In1<std::int32_t>> {};
+    : struct_caster<metarank::LabelPairs, metarank::Indptr, metarank::Ids, metarank::Indptr, metarank::Ids> {};
 
 // (X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels)
 template <>
-struct type_caster<metarank::DensePoints>
-    : struct_caster<metarank::DensePoints, metarank::In2<float>, metarank::In1<float>, double, double,
-                    metarank::In1<std::int64_t>, metarank::In1<std::int32_t>> {};
+struct type_caster<metarank::DensePoints> : struct_caster<metarank::DensePoints, metarank::In2<float>, metarank::Values,
+                                                          double, double, metarank::Indptr, metarank::Ids> {};
 
 // (rows, bounds)
 template <>
 struct type_caster<metarank::Proposals>
-    : struct_caster<metarank::Proposals, metarank::In3<std::int32_t>, metarank::In2<double>> {};
+    : struct_caster<metarank::Proposals, metarank::In3<int32_t>, metarank::In2<double>> {};
 
 }  // namespace nanobind::detail
 
@@ -33,37 +28,27 @@ namespace metarank::bindings {
 
 namespace {
 
-using Indptr = In1<std::int64_t>;
-using Ids = In1<std::int32_t>;
-using Values = In1<float>;
-
 void bind_neighbors_of_labels(nb::module_& m) {
   bind_options(m, "NeighborColumns", Field{"metrics", &NeighborColumns::metrics},
                Field{"orders", &NeighborColumns::orders}, Field{"means", &NeighborColumns::means});
-  bind(m, "label_neighbors_sparse", &label_neighbors_sparse,
-       {"index", "indptr", "indices", "data", "pairs", "columns", "n_threads"});
+  bind(m, "label_neighbors_sparse", &label_neighbors_sparse, {"index", "X", "pairs", "columns", "n_threads"});
   bind(m, "label_neighbors_dense", &label_neighbors_dense,
        {"points", "Q", "pairs", "columns", "proposals", "n_threads"});
   bind(m, "row_norms", &row_norms, {"X"});
 }
 
 void bind_nearest_rows(nb::module_& m) {
-  bind(m, "nearest_rows_sparse", &nearest_rows_sparse,
-       {"index", "indptr", "indices", "data", "rows", "k", "metric", "n_threads"});
+  bind(m, "nearest_rows_sparse", &nearest_rows_sparse, {"index", "X", "rows", "k", "metric", "n_threads"});
   bind(m, "nearest_rows_dense", &nearest_rows_dense,
        {"X", "sq_norm", "Q", "rows", "k", "metric", "proposals", "bounds", "n_threads"});
   bind(m, "nearest_proposed_dense", &nearest_proposed_dense, {"X", "Q", "proposals", "k", "n_threads"});
 
   nb::class_<Votes> votes(m, "Votes", "The labels of the training rows as votes.");
-  using Text = std::tuple<Indptr, Ids, Values, std::int64_t>;
   votes.def(
       "__init__",
       [](Votes* self, Indptr row_indptr, Ids row_labels, Ids popular, In1<double> frequency,
-         const std::optional<In1<double>>& worth, const std::optional<Text>& text) {
-        std::optional<LabelWords> words;
-        if (text) words = std::apply([](const auto&... parts) { return LabelWords{parts...}; }, *text);
-        new (self) Votes(row_indptr, row_labels, popular, frequency, worth, words);
-      },
+         std::optional<In1<double>> worth,
+         std::optional<CsrView> text) { new (self) Votes(row_indptr, row_labels, popular, frequency, worth, text); },
       nb::arg("row_indptr"), nb::arg("row_labels"), nb::arg("popular"), nb::arg("frequency"),
       nb::arg("worth") = nb::none(), nb::arg("text") = nb::none(), Unlocked(), nb::keep_alive<1, 2>(),
       nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
@@ -74,30 +59,19 @@ void bind_nearest_rows(nb::module_& m) {
 }
 
 void bind_means(nb::module_& m) {
-  bind(m, "label_means", &label_means, {"X", "label_indptr", "label_rows", "n_threads"});
   bind(m, "centroid_distances_dense", &centroid_distances_dense,
        {"centroids", "known", "max_sq_norm", "Q", "pair_indptr", "pair_labels", "n_threads"});
-  bind(m, "csr_sq_norms", &csr_sq_norms, {"n_features", "indptr", "indices", "data"});
-  bind(m, "label_means_sparse", &label_means_sparse,
-       {"n_features", "indptr", "indices", "data", "label_indptr", "label_rows", "max_terms", "n_threads"});
-
   nb::class_<LabelMeanIndex> index(m, "LabelMeanIndex",
                                    "Sparse means of labels, ready for products with rows (CSR arrays).");
-  bind_borrower<3, 4, 5, 6, 7>(
-      index,
-      [](LabelMeanIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data,
-         In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm) {
-        new (self) LabelMeanIndex(n_features, indptr, indices, data, sq_norm, known, max_sq_norm);
-      },
-      {"n_features", "indptr", "indices", "data", "sq_norm", "known", "max_sq_norm"});
-  bind(index, "distances", &distances,
-       {"x_indptr", "x_indices", "x_data", "pair_indptr", "pair_labels", "n_threads"},
+  bind_borrower<2, 3, 4>(index,
+                         [](LabelMeanIndex* self, CsrView means, In1<double> sq_norm, In1<uint8_t> known,
+                            double max_sq_norm) { new (self) LabelMeanIndex(means, sq_norm, known, max_sq_norm); },
+                         {"means", "sq_norm", "known", "max_sq_norm"});
+  bind(index, "distances", &distances, {"X", "pair_indptr", "pair_labels", "n_threads"},
        "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.");
   bind(index, "tail_log_probability", &tail_log_probability,
-       {"x_indptr", "x_indices", "x_data", "pair_indptr", "pair_labels", "gamma", "unit_means", "n_threads"},
-       "log P_tail of each pair.");
-  bind(index, "nearest", &nearest_means,
-       {"x_indptr", "x_indices", "x_data", "k", "gamma", "unit_means", "n_threads"},
+       {"X", "pair_indptr", "pair_labels", "gamma", "unit_means", "n_threads"}, "log P_tail of each pair.");
+  bind(index, "nearest", &nearest_means, {"X", "k", "gamma", "unit_means", "n_threads"},
        "(indptr, labels, log P_tail) of the k nearest means of each row.");
 }
 
@@ -105,16 +79,7 @@ void bind_means(nb::module_& m) {
 
 void bind_neighbors(nb::module_& m) {
   nb::class_<InvertedIndex> index(m, "InvertedIndex", "Postings by feature of the rows of a canonical CSR matrix.");
-  bind_init(
-      index,
-      [](InvertedIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data) {
-        require(indptr.shape(0) >= 1, "X.indptr must not be empty");
-        require(n_features >= 0, "n_features must be non-negative");
-        require(indices.shape(0) == data.shape(0), "X.indices and X.data must have the same length");
-        new (self) InvertedIndex(static_cast<std::int64_t>(indptr.shape(0)) - 1, n_features, indptr.data(),
-                                 static_cast<std::int64_t>(data.shape(0)), indices.data(), data.data());
-      },
-      {"n_features", "indptr", "indices", "data"});
+  bind_init(index, [](InvertedIndex* self, CsrView rows) { new (self) InvertedIndex(rows); }, {"rows"});
   index.def_prop_ro("n_rows", &InvertedIndex::n_rows)
       .def_prop_ro("n_features", &InvertedIndex::n_features)
       .def_prop_ro("max_sq_norm", &InvertedIndex::max_sq_norm)

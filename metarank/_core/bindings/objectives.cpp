@@ -1,20 +1,14 @@
 // Losses of ranked lists and their gradients, and the linear rankers' scores of pairs.
 #include <nanobind/stl/string.h>
 
-#include "../auc_gradients.h"
-#include "../lambda_gradients.h"
-#include "../pair_scores.h"
-#include "../rank_gradients.h"
+#include "../linear_scores.h"
+#include "../list_losses.h"
 #include "bindings.h"
 
 namespace metarank::bindings {
 
 void bind_objectives(nb::module_& m) {
-  Names loss[] = {"scores", "gains", "indptr", "weights", "n_threads"};
-  bind(m, "logistic_loss", &logistic_loss, loss);
-  bind(m, "listnet_loss", &listnet_loss, loss);
-  bind(m, "ranksvm_loss", &ranksvm_loss, loss);
-  bind(m, "svmmap_loss", &svmmap_loss, loss);
+  bind(m, "list_loss", &list_loss, {"name", "scores", "gains", "indptr", "weights", "n_threads"});
   bind(m, "auc_gradients", &auc_gradients,
        {"scores", "target", "order", "indptr", "costs", "surrogate", "difference", "with_loss", "n_threads"});
   bind(m, "ideal_dcg", &ideal_dcg, {"gains", "indptr", "truncation", "n_threads"});
@@ -23,8 +17,7 @@ void bind_objectives(nb::module_& m) {
         "n_threads"});
   bind(m, "list_ndcg", &list_ndcg, {"scores", "gains", "ideal", "order", "indptr", "truncation", "n_threads"});
   bind(m, "linear_scores", &linear_scores, {"values", "mean", "weights", "bias", "n_threads"});
-  bind(m, "label_linear_scores", &label_linear_scores,
-       {"values", "labels", "mean", "weights", "bias", "n_threads"});
+  bind(m, "label_linear_scores", &label_linear_scores, {"values", "labels", "mean", "weights", "bias", "n_threads"});
   bind(m, "linear_gradient", &linear_gradient, {"values", "mean", "g", "n_threads"});
   bind(m, "list_quality", &list_quality, {"scores", "gains", "indptr", "n_threads"});
 }

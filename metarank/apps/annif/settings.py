@@ -17,7 +17,6 @@ _OF_ANNIF = {
     "allow_learn",
     "limit",
 }
-_YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 
 
 def _integer(value: Any) -> int:
@@ -32,26 +31,20 @@ def _names(value: Any) -> Any:
     """ "auto", None, one name, or several with commas between them."""
     if value is None or str(value).strip().lower() == "none":
         return None
-    found = [name.strip() for name in str(value).split(",") if name.strip()]
-    return found[0] if found == ["auto"] else found
+    names = [name.strip() for name in str(value).split(",") if name.strip()]
+    return "auto" if names == ["auto"] else names
 
 
-def _optional(value: Any) -> str | None:
-    return None if value is None or str(value).strip().lower() in ("", "none") else str(value).strip()
-
-
-# Setting -> (parameter of MetaRanker, how its text is read).
-OF_METARANKER: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "effort": ("effort", str),
-    "ranker": ("ranker", str),
-    "shortlister": ("shortlister", _names),
-    "features": ("features", _names),
-    "n_folds": ("n_folds", _integer),
-    "shortlist_size": ("shortlist_size", _integer),
-    "propensity_weight": ("propensity_weight", _number_or_auto),
-    "memory_budget": ("memory_budget", _optional),
-    "random_state": ("random_state", _integer),
-    "tune": ("tune", _integer),
+# Settings that are parameters of MetaRanker, and how their text is read.
+OF_METARANKER: dict[str, Callable[[Any], Any]] = {
+    "effort": str,
+    "ranker": str,
+    "shortlister": _names,
+    "features": _names,
+    "n_folds": _integer,
+    "shortlist_size": _integer,
+    "propensity_weight": _number_or_auto,
+    "random_state": _integer,
 }
 
 
@@ -64,17 +57,16 @@ def metaranker_parameters(params: Mapping[str, Any], jobs: int) -> dict[str, Any
         If the text of a setting cannot be read. The message names it.
     """
     out: dict[str, Any] = {"n_jobs": jobs if jobs > 0 else -1}
-    for setting, (parameter, read) in OF_METARANKER.items():
-        if setting not in params:
-            continue
-        try:
-            out[parameter] = read(params[setting])
-        except ValueError:
-            raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
+    for setting, read in OF_METARANKER.items():
+        if setting in params:
+            try:
+                out[setting] = read(params[setting])
+            except ValueError:
+                raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
     return out
 
 
-def positive(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
+def number(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
     """An integer of at least `least`.
 
     Raises
@@ -89,20 +81,6 @@ def positive(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
     if value < least:
         raise ValueError(f"{setting} must be an integer of at least {least}, got {params[setting]!r:.80}")
     return value
-
-
-def truth(params: Mapping[str, Any], setting: str) -> bool:
-    """A setting that is yes or no, as Annif has them.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
-    said = str(params[setting]).strip().lower()
-    if said not in (*_YES, *_NO):
-        raise ValueError(f"{setting} must be one of {', '.join((*_YES, *_NO))}, got {params[setting]!r:.80}")
-    return said in _YES
 
 
 def unknown_settings(params: Mapping[str, Any], known: Iterable[str]) -> list[str]:

@@ -72,10 +72,10 @@ def suggested(
             continue
         labels = labels[labels >= 0]
         labels = labels[subject_of[labels] >= 0][:limit]
-        own = dict(zip(*_row(probabilities, i)))
+        by_label = dict(zip(*_row(probabilities, i)))
         rows.append(np.full(len(labels), i))
         columns.append(subject_of[labels])
-        values.append(scores_in_order(np.array([own.get(label, 0.0) for label in labels.tolist()])))
+        values.append(scores_in_order(np.array([by_label.get(label, 0.0) for label in labels.tolist()])))
     shape = (len(ranking.labels), n_subjects)
     if not rows:
         return SuggestionBatch(sp.csr_array(shape, dtype=np.float32))

@@ -17,14 +17,13 @@ _OTHER_NAMES = ("altLabel", "hiddenLabel")
 
 def language_of(project: Any) -> str:
     """The language of the names of subjects: that of ``vocab=``, or else the project's."""
-    own = project.vocab_lang
-    return own if isinstance(own, str) else project.language
+    language = project.vocab_lang
+    return language if isinstance(language, str) else project.language
 
 
 def words_of(project: Any) -> Callable[[str], str]:
-    """What makes a text of words that the project's analyzer accepts, with blanks between them; of all words,
-    as they are, where the project has none, as an ensemble may."""
-    tokenize = str.split if project.analyzer_spec is None else project.analyzer.tokenize_words
+    """What makes a text of words that the project's analyzer accepts, with blanks between them."""
+    tokenize = project.analyzer.tokenize_words
     return lambda text: " ".join(tokenize(text))
 
 
@@ -63,13 +62,11 @@ def label_table(project: Any, warn: Callable[[str], None]) -> LabelDescriptions:
     graph = _graph(project, warn)
     if graph is None:
         return LabelDescriptions(**columns)
-    others = _other_names(graph, names, language_of(project), words)
-    if any(others):
-        columns["alternative_names"] = others
-    for column, properties in (("parents", ("broader",)), ("related", ("related",))):
-        links = _links(graph, names, properties)
-        if any(links):
-            columns[column] = links
+    columns["alternative_names"] = _other_names(graph, names, language_of(project), words)
+    columns["parents"], columns["related"] = (_links(graph, names, of) for of in ("broader", "related"))
+    for column in ("alternative_names", "parents", "related"):
+        if not any(columns[column]):
+            del columns[column]
     try:
         return LabelDescriptions(**columns)
     except ValueError as error:
@@ -94,23 +91,23 @@ def _graph(project: Any, warn: Callable[[str], None]) -> Any:
 def _other_names(
     graph: Any, names: dict[str, str], language: str, words: Callable[[str], str]
 ) -> list[list[str]]:
-    found: dict[str, list[str]] = {uri: [] for uri in names}
+    others: dict[str, list[str]] = {uri: [] for uri in names}
     for uri, value in _pairs(graph, _OTHER_NAMES):
-        if uri in found and getattr(value, "language", None) in (language, None):
-            found[uri].append(str(value))
+        if uri in others and getattr(value, "language", None) in (language, None):
+            others[uri].append(str(value))
     # A graph has no order; and what differs as a text may be the same words.
     return [
-        [name for name in dict.fromkeys(map(words, sorted(found[uri]))) if name and name != names[uri]]
+        [name for name in dict.fromkeys(map(words, sorted(others[uri]))) if name and name != names[uri]]
         for uri in names
     ]
 
 
-def _links(graph: Any, names: dict[str, str], properties: Iterable[str]) -> list[list[str]]:
-    found: dict[str, set[str]] = {uri: set() for uri in names}
-    for uri, value in _pairs(graph, properties):
-        if uri in found and str(value) in found and uri != str(value):
-            found[uri].add(str(value))
-    return [sorted(found[uri]) for uri in names]
+def _links(graph: Any, names: dict[str, str], relation: str) -> list[list[str]]:
+    links: dict[str, set[str]] = {uri: set() for uri in names}
+    for uri, value in _pairs(graph, [relation]):
+        if uri in links and str(value) in links and uri != str(value):
+            links[uri].add(str(value))
+    return [sorted(links[uri]) for uri in names]
 
 
 def _pairs(graph: Any, properties: Iterable[str]) -> Iterable[tuple[str, Any]]:

@@ -10,18 +10,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 # Before anything brings an OpenMP runtime: its idle threads must sleep, not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+from metarank._util.extra import require_extra
 from metarank._util.version import __version__
-from metarank.apps.cli._terminal import guarded_output, in_options, options_of, warnings_in_a_line
+from metarank.apps.cli._printing import guarded_output, in_options, options_of, warnings_in_a_line
 
 # What each does; its module is imported when it is asked for.
 COMMANDS = {
@@ -36,78 +35,29 @@ COMMANDS = {
     "diagnose": "show what several targets mean for one ranking",
     "pareto": "show which trade-offs between several targets can be had",
     "serve": "serve a model over HTTP, with a page to try it",
-    "data": "list, find or make data sets",
-    "annif": "run a command of Annif, with metarank's backends",
-    "completion": "print a script by which a shell completes commands and options",
+    "data": "list, get or make data sets",
+    "annif": "run a command of Annif, with metarank's backend",
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad usage is one line on stderr. A command's options are added once it is the one that is asked for:
-    they need much that others do not."""
-
-    pending: Callable[[], None] | None = None
-
-    def fill(self) -> None:
-        """Add the options that are still to come."""
-        if self.pending is not None:
-            add, self.pending = self.pending, None
-            add()
+    """Bad usage is one line on stderr."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None, **how: Any) -> Any:
-        """`--model DIR`, as `metarank train` has it, in the place of the argument DIR of other commands."""
-        self.fill()
         if any(action.nargs == argparse.REMAINDER for action in self._actions) and args and args != ["-h"]:
             # Another program's options, which argparse would read itself.
             return argparse.Namespace(**self._defaults, rest=list(args)), []
-        names = [name for action in self._actions for name in action.option_strings or [action.dest]]
-        if "model" in names and "--model" not in names and args is not None:
-            args = _model_first(list(args))
-        found, unknown = super().parse_known_args(args, namespace, **how)
+        parsed, unknown = super().parse_known_args(args, namespace, **how)
         if unknown and self._subparsers is None:  # by the command itself, which knows its options
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
-        return found, unknown
-
-    def _meant(self, unknown: list[str]) -> str:
-        """The options that look like unknown ones."""
-        known = [option for option in self._option_string_actions if option.startswith("--")]
-        asked = [arg.partition("=")[0] for arg in unknown if arg.startswith("--")]
-        close = [get_close_matches(option, known, 1) for option in asked]
-        meant = dict.fromkeys(option for found in close for option in found)
-        return f"; did you mean {', '.join(meant)}?" if meant else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see `{self.prog} -h`)\n")
 
 
-def _model_first(args: list[str]) -> list[str]:
-    """The value of `--model` moved to the front.
-
-    Examples
-    --------
-    >>> _model_first(["--top", "3", "--model", "tags", "new.csv"]), _model_first(["new.csv", "--model=tags"])
-    (['tags', '--top', '3', 'new.csv'], ['tags', 'new.csv'])
-    """
-    for i, arg in enumerate(args):
-        if arg == "--model" and i + 1 < len(args):
-            return [args[i + 1], *args[:i], *args[i + 2 :]]
-        if arg.startswith("--model="):
-            return [arg.removeprefix("--model="), *args[:i], *args[i + 1 :]]
-    return args
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands, with all of their options."""
-    parser = _parser()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for sub in action.choices.values():
-                sub.fill()
-    return parser
-
-
-def _parser() -> argparse.ArgumentParser:
-    """The parser of all commands, whose options come as they are asked for."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, with the options of all, or of one: they need much that others do not."""
     parser = _Parser(
         prog="metarank",
         description="Rank the labels of an instance and decide how many of them to keep.",
@@ -117,30 +67,31 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, help_line in COMMANDS.items():
         sub = commands.add_parser(name, help=help_line)
-        sub.pending = partial(_complete, sub, name)
+        if only in (None, name):
+            module = import_module(f"metarank.apps.cli.{name}")
+            sub.description = (module.__doc__ or "").strip().splitlines()[0]
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run, options=options_of(sub))
     return parser
-
-
-def _complete(sub: argparse.ArgumentParser, name: str) -> None:
-    """Add what a command says of itself, and its options."""
-    module = import_module(f"metarank.apps.cli.{name}")
-    sub.description = (module.__doc__ or "").strip().splitlines()[0]
-    module.add_arguments(sub)
-    sub.set_defaults(run=module.run, options=options_of(sub))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        require_extra("completion", "argcomplete")
+        import argcomplete
+
+        argcomplete.autocomplete(build_parser(), always_complete_options=False)
     with guarded_output():
-        return _main(argv)
+        return _main(sys.argv[1:] if argv is None else list(argv))
 
 
-def _main(argv: Sequence[str] | None) -> int:
+def _main(argv: list[str]) -> int:
     debug = bool(os.environ.get("METARANK_DEBUG"))
     args = argparse.Namespace(options={})
     try:
         with _clear_interrupts():
-            _parser().parse_args(argv, args)
+            build_parser(argv[0] if argv else "").parse_args(argv, args)
             with warnings_in_a_line(args.options):
                 args.run(args)
         if sys.stdout is not None:
@@ -168,7 +119,12 @@ def _main(argv: Sequence[str] | None) -> int:
         )
         return 1
     finally:
-        _settle_output()
+        # What cannot be written (a full disk) has been told; Python need not tell it again when it ends.
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:
+            _drop_output()
 
 
 @contextmanager
@@ -200,15 +156,6 @@ def _say(line: str) -> None:
     """A line on stderr, where it is open and read."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)
-
-
-def _settle_output() -> None:
-    """What cannot be written (a full disk) has been told; Python need not tell it again when it ends."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        _drop_output()
 
 
 def _drop_output() -> None:

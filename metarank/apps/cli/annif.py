@@ -1,4 +1,4 @@
-"""Run a command of Annif, with metarank's backends (extra ``annif``)."""
+"""Run a command of Annif, with metarank's backend (extra ``annif``)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""List, find or make data sets."""
+"""List, get or make data sets."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
-from metarank.apps.cli._common import add_seed_option, table
+from metarank.apps.cli._options import add_options
+from metarank.apps.cli._printing import table
 
 _SIZES = {"rows": 15_000, "features": 5_000, "labels": 4_000}
 
@@ -12,18 +15,19 @@ _SIZES = {"rows": 15_000, "features": 5_000, "labels": 4_000}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    folder = "folder of the data sets (default: $METARANK_DATA)"
     listing = actions.add_parser("list", help="named data sets and where they are")
-    listing.add_argument("--data-dir", metavar="DIR", help=folder)
     get = actions.add_parser("get", help="where a named data set is")
     get.add_argument("name", help="name of the data set, as `metarank data list` shows it")
-    get.add_argument("--data-dir", metavar="DIR", help=folder)
+    for action in (listing, get):
+        action.add_argument(
+            "--data-dir", metavar="DIR", help="folder of the data sets (default: $METARANK_DATA)"
+        )
     make = actions.add_parser("make", help="make a data set: pydocs or synthetic")
     make.add_argument("name", choices=("pydocs", "synthetic"), help="which data set")
-    make.add_argument("--out", metavar="DIR", default=None, help="folder to write (default: the name)")
+    make.add_argument("--out", metavar="DIR", help="folder to write (default: the name)")
     for name, size in _SIZES.items():
         make.add_argument(f"--{name}", type=int, metavar="N", help=f"synthetic: {name} (default {size})")
-    add_seed_option(make)
+    add_options(make, "--seed")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -32,6 +36,9 @@ def run(args: argparse.Namespace) -> None:
 
     if args.action == "list":
         records = data.list_datasets(data_dir=args.data_dir)
+        if not records:
+            where = args.data_dir or os.environ.get("METARANK_DATA") or "no folder"
+            print(f"metarank: none found, in {where}: --data-dir or METARANK_DATA names it", file=sys.stderr)
         rows = [
             [r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, r.path or "-"] for r in records
         ]

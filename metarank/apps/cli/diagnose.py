@@ -1,49 +1,37 @@
-"""Show what several targets mean for one ranking, and how scores serve them."""
+"""Show what several targets mean for one ranking."""
 
 from __future__ import annotations
 
 import argparse
 
-from metarank.apps.cli._common import check_top, print_json, print_page
-from metarank.apps.cli._targets import (
-    add_target_options,
-    columns_of,
-    names_of,
-    numbers_of,
-    propensities_of,
-    read,
-)
+from metarank.apps.cli._options import add_options
+from metarank.apps.cli._printing import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_target_options(parser)
-    parser.add_argument("--scores", metavar="NAMES", help="comma-separated columns of scores to judge")
+    add_options(parser, "file", "--targets", "--query")
+    parser.add_argument(
+        "--features",
+        metavar="NAMES",
+        help="comma-separated columns to learn from: label and loss aggregation by cross-validation",
+    )
+    add_options(parser, "--json")
     parser.add_argument(
         "--weights", metavar="NUMBERS", help="comma-separated weights of the targets (default: equal)"
     )
-    parser.add_argument("--top", type=int, default=10, metavar="K", help="K of nDCG@K (default 10)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank.objectives import check_weights, diagnose
+    from metarank.apps.cli._reading import numbers_of, read_targets
+    from metarank.objectives import diagnose
 
-    check_top(args.top)
-    targets, scores = names_of(args.targets, "--targets"), names_of(args.scores, "--scores")
     weights = numbers_of(args.weights, "--weights")
-    check_weights(weights, len(targets), name="--weights")
-    columns = read(args.file, args.query)
-    found = diagnose(
-        columns_of(columns, targets, "--targets"),
-        columns_of(columns, scores, "--scores") or None,
-        weights=weights,
-        qid=columns.ids,
-        k=args.top,
-        propensities=propensities_of(args, targets),
-    )
+    columns, targets, features = read_targets(args)
+    X = columns.matrix(features, "--features") if features else None
+    diagnosis = diagnose(targets, weights=weights, X=X, qid=columns.ids)
     if args.json:
-        print_json(found.to_dict())
+        print_json(diagnosis.to_dict())
     else:
-        print_page(str(found))
+        print(diagnosis)

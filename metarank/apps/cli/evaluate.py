@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._common import table
-from metarank.apps.cli._labelled import add_labelled_options, check_page, read_labelled, write_page
-from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
+from metarank.apps.cli._options import add_asking_options, add_options, add_pair_options
+from metarank.apps.cli._printing import print_json, table
 
 if TYPE_CHECKING:
-    from metarank.model.measure import SliceFigures
+    from metarank.model.answering.measure import SliceFigures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,42 +23,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--intervals", action="store_true", help="95 %% bootstrap confidence intervals, of all rows"
     )
-    parser.add_argument("--report", metavar="FILE", help="write a report too, as one HTML file")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object, with fractions in [0, 1]",
-    )
-    add_labelled_options(parser, '; "label frequency" is for labels by their number of training rows')
+    add_options(parser, "--json", help="print one JSON object, with fractions in [0, 1]")
+    add_options(parser, "model", "test", "--slices")
+    add_asking_options(parser)
     add_pair_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
+    from metarank.apps.cli._reading import check_exists, pairs_for, read_labelled
     from metarank.metrics import Metric
-    from metarank.model.measure import Evaluation
+    from metarank.model.answering.measure import Evaluation
 
     names = None if args.metrics is None else [n.strip() for n in args.metrics.split(",") if n.strip()]
     if names == []:
         raise ValueError(f"--metrics must name at least one metric, got {args.metrics!r}")
     for name in names or []:
         Metric.parse(name)
-    if args.report is not None:
-        check_page(args.report, "--report")
-    check_pair_options(args)
-    if args.report is not None and (args.candidates is not None or args.pair_features is not None):
-        raise ValueError("--report goes without --candidates and --pair-features")
-    labelled = read_labelled(args)
-    model, dataset, relevance, columns = labelled
-    pairs = pairs_for(model, args, dataset.n_rows)
-    evaluation = Evaluation(model, dataset, relevance, **pairs)
-    if args.report is None and evaluation.unknown_rows:  # else the report warns of them
+    check_exists(args.candidates, args.pair_features)
+    model, dataset, relevance, columns = read_labelled(args)
+    evaluation = Evaluation(model, dataset, relevance, **pairs_for(model, args, dataset.n_rows))
+    if evaluation.unknown_rows:
         print(f"metarank: {evaluation.unknown_rows}", file=sys.stderr)
     names = names or evaluation.default_names()
     values = evaluation.values(names, intervals=args.intervals)
     slices = evaluation.by_slices(names, columns)
-    if args.report is not None:
-        write_page(args.report, args, labelled, quiet=args.json)
     if args.json:
         # JSON has no NaN: a metric without a row to count is null.
         facts: dict[str, Any] = {
@@ -75,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
                 of: {part.name: part.size | _without_nan(part.values) for part in parts}
                 for of, parts in slices.items()
             }
-        print(json.dumps(_without_nan(values) | facts, indent=1, ensure_ascii=False))
+        print_json(_without_nan(values) | facts)
         return
     rows = []
     for name, value in values.items():
@@ -87,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
     print(table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows))
     for of, parts in slices.items():
         print(f"\n{_slices(of, parts)}")
-    # How far the lists that were measured lean towards rare labels.
+    # How much the lists that were measured boost rare labels.
     print(f"propensity weight of the lists: {model.propensity_weight_:g} (cuts and probabilities have none)")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from metarank.apps.cli._labelled import add_labelled_options, check_page, read_labelled, write_page
+from metarank.apps.cli._options import add_asking_options, add_options
+from metarank.apps.cli._printing import showing_progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,12 +14,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", default="report.html", metavar="FILE", help="page to write (default report.html)"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    add_labelled_options(parser)
+    add_options(parser, "--quiet", "model", "test", "--slices")
+    add_asking_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    check_page(args.out, "--out")
-    write_page(args.out, args, read_labelled(args), quiet=args.quiet)
+    from metarank.apps.cli._reading import read_labelled
+    from metarank.apps.report import evaluation_report
+    from metarank.metrics.slices import LABEL_FREQUENCY
+
+    page = Path(args.out)
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out must end in .html or .htm, got {args.out!r}")
+    if not page.parent.is_dir():
+        raise FileNotFoundError(2, "no such folder to write the report to", str(page.parent))
+    model, dataset, _, slices = read_labelled(args)
+    slices.pop(LABEL_FREQUENCY, None)  # which the page shows in any case
+    with showing_progress(args.quiet):
+        evaluation_report(
+            model, dataset, args.out, slices=slices, model_folder=args.model, data_file=args.test
+        )
     print(args.out)

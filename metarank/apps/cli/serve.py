@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import socket
 import sys
-from contextlib import closing
-from dataclasses import fields
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from metarank.apps.cli._common import MODEL_HELP, add_weight_option, check_exists, load_model
+from metarank.apps.cli._options import OPTIONS, add_options, positive
 
-if TYPE_CHECKING:
-    from metarank.apps.serve.options import Access
-    from metarank.apps.serve.reload import Loaded
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+# Handed on as they are.
+_OF_UVICORN = ("workers", "limit_concurrency", "timeout_keep_alive", "timeout_graceful_shutdown",
+               "host", "port", "root_path", "access_log")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options; those of limits have the names and defaults of `ServeOptions`."""
-    from metarank.apps.serve.options import ServeOptions
-
-    parser.add_argument("model", metavar="DIR", help=MODEL_HELP)
+    """Options of the service, and those that are handed on to uvicorn under their names there."""
+    add_options(parser, "model", help=f"{OPTIONS['model']['help']}; another that is put there is taken up")
+    add_options(parser, "--propensity-weight")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine alone)"
-    )
-    parser.add_argument("--port", type=int, default=8000, help="0 for any free one (default 8000)")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a Host that requests may name besides this machine's, as a proxy passes it on, or * for any; "
-        "may be repeated; /health and /ready are answered under every name",
-    )
-    parser.add_argument(
-        "--root-path",
-        default="",
-        metavar="PATH",
-        help="path at which a proxy offers the service, such as /labels, whether or not it cuts it off",
+        "--token-file",
+        metavar="FILE",
+        help="requests must carry the token in this file, as Authorization: Bearer TOKEN; "
+        "/health and /ready need none, and the page asks for it",
     )
     parser.add_argument(
         "--cors",
@@ -51,115 +32,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="origin of pages that may ask, such as https://labels.example, or * for all; may be repeated",
     )
     parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="requests must carry the token in this file, as Authorization: Bearer TOKEN; "
-        "/health and /ready need none, and the page asks for it",
-    )
-    parser.add_argument(
-        "--access-log",
-        action="store_true",
-        help="write a line of JSON for every request to standard output, with its X-Request-Id",
-    )
-    parser.add_argument(
-        "--processes",
+        "--threads",
         type=int,
-        default=1,
+        default=2,
         metavar="N",
-        help="processes that answer, each within the limits below (default 1); they share the model's memory",
+        help="threads of a process that ask the model (default 2)",
     )
     parser.add_argument(
-        "--admin-socket",
-        metavar="PATH",
-        help="unix socket at which POST /admin/reload loads the model in DIR anew, as SIGHUP does; the one "
-        "before answers until that is done, and on if the new one is broken",
+        "--max-body", type=int, default=1 << 20, metavar="N", help="bytes of a request (default 1048576)"
     )
-    add_weight_option(parser)
-    group = parser.add_argument_group("limits")
-    for limit in fields(ServeOptions):
-        is_time = limit.name.endswith("timeout")
+    group = parser.add_argument_group("options of uvicorn")
+    group.add_argument(
+        "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine alone)"
+    )
+    group.add_argument("--port", type=int, default=8000, help="0 for any free one (default 8000)")
+    group.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="path at which a proxy offers the service, which it cuts off",
+    )
+    group.add_argument("--access-log", action="store_true", help="write a line for every request")
+    for name, default, help in (
+        ("workers", 1, "processes that answer; they share the model's memory"),
+        ("limit-concurrency", 512, "connections and requests at a time; more get 503"),
+        ("timeout-keep-alive", 15, "seconds that a connection is kept after a reply"),
+        ("timeout-graceful-shutdown", 10, "seconds for requests in flight after SIGTERM or Ctrl-C"),
+    ):
         group.add_argument(
-            f"--{limit.name.replace('_', '-')}",
-            type=float if is_time else int,
-            default=limit.default,
-            metavar="SECONDS" if is_time else "N",
-            help=f"{limit.metadata['help']} (default {limit.default:{'g' if is_time else 'd'}})",
+            f"--{name}", type=positive, default=default, metavar="N", help=f"{help} (default {default})"
         )
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank._util.extra import require_extra
-    from metarank.apps.serve.options import Access, ServeOptions
+    from metarank._util.parameters import check_integer
 
-    options = ServeOptions(**{field.name: getattr(args, field.name) for field in fields(ServeOptions)})
-    access = Access(
-        frozenset(args.allow_host),
-        _token(args.token_file),
-        tuple(args.cors),
-        args.root_path,
-        args.access_log,
-    )
-    require_extra("serve", "fastapi", "uvicorn", "prometheus_client", "httptools")
-    from metarank.apps.serve.instances import InputReader
-    from metarank.apps.serve.processes import check_processes, run_processes
-    from metarank.apps.serve.run import listen, run
+    require_extra("serve", "fastapi", "uvicorn", "prometheus_client")
+    from metarank.apps.serve.run import run
 
-    check_processes(args.processes)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    logging.getLogger("metarank.serve").setLevel(logging.INFO)
-    with closing(listen(args.host, args.port)) as listener:  # before the model is read, which may take long
-        _warn_if_open(listener, access)
-    path = Path(args.model).absolute()  # no link resolved: it may lead to another model by the next load
-    name = path.resolve().name
-
-    def announce(url: str) -> None:
-        # No browser elsewhere can go to such an address: it stands for each that the machine has.
-        every = ", all addresses of this machine" if urlsplit(url).hostname in ("0.0.0.0", "::") else ""
-        print(f"{name} is served at {url}{every} (Ctrl-C stops)", flush=True)
-
-    at: dict[str, Any] = {"host": args.host, "port": args.port, "access": access, "name": name}
-    at |= {"admin_socket": args.admin_socket, "announce": announce}
-    load = partial(_load, str(path), args.propensity_weight)
-    if args.processes == 1:
-        run(load, options, **at)
-    else:
-        InputReader(load().model, options)  # that all of them can begin is known, in one line if not
-        run_processes(load, args.processes, options, **at)
-
-
-def _warn_if_open(listener: socket.socket, access: Access) -> None:
-    """A line on stderr where other machines reach the service and it asks nobody for a token."""
-    from metarank.apps.serve.hosts import is_local
-
-    if access.token is None and not is_local(listener):
+    check_integer("port", args.port, 0, 65535)
+    token = _token(args.token_file)
+    if token is None and args.host not in _LOCAL:
         print(
-            f"metarank: warning: --host {listener.getsockname()[0]} without --token-file: whoever reaches "
-            "this machine can ask the model",
+            f"metarank: warning: --host {args.host} without --token-file: whoever reaches this machine "
+            "can ask the model",
             file=sys.stderr,
         )
-
-
-def _load(path: str, weight: float | None) -> Loaded:
-    """The model that is in a folder now, for one thread: the service's own are the parallelism."""
-    from metarank.apps.serve.reload import Loaded
-    from metarank.persist import read_manifest
-
-    while True:
-        digest = read_manifest(path, verify=False)["digest"]
-        model = load_model(path, argparse.Namespace(jobs=1, propensity_weight=weight))
-        if read_manifest(path, verify=False)["digest"] == digest:  # else it was replaced in between
-            return Loaded(model, digest)
+    settings = {
+        "model": str(Path(args.model).absolute()),  # no link resolved: it may lead to another model later
+        "token": token,
+        "origins": args.cors,
+        "threads": args.threads,
+        "max_body": args.max_body,
+        "propensity_weight": args.propensity_weight,
+    }
+    run(settings, **{name: getattr(args, name) for name in _OF_UVICORN})
 
 
 def _token(path: str | None) -> str | None:
+    """The token in a file, which a header can carry."""
     if path is None:
         return None
-    check_exists(path)
     try:
         token = Path(path).read_text(encoding="ascii").strip()
     except UnicodeDecodeError:
         token = ""
-    if not token:
-        raise ValueError(f"--token-file must hold a token of ASCII characters: {path}")
+    if not token or not token.isprintable() or " " in token:
+        raise ValueError(f"--token-file must hold a token of ASCII characters without blanks: {path}")
     return token

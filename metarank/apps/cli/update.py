@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from typing import Any
 
-from metarank.apps.cli._common import (
-    add_jobs_option,
-    add_reading_options,
-    check_exists,
-    load_model,
-    read_dataset,
-)
+from metarank.apps.cli._options import add_options, add_reading_options
+
+# What is done to labels, and how it is told.
+_CHANGES = {"add": "added", "remove": "removed", "rename": "renamed", "merge": "merged"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("model", metavar="DIR", help="folder of the model")
+    add_options(parser, "model")
     parser.add_argument(
         "--out", metavar="DIR", help="folder for the changed model (default: it replaces the model)"
     )
@@ -43,69 +39,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors "
         "take them in, trees, classifiers, ranker and cuts do not change",
     )
-    add_jobs_option(parser)
     add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
+    from metarank.apps.cli._reading import check_exists, label_ids, load_model, read_dataset
     from metarank.data import read_labels
     from metarank.persist import check_target
 
-    asked = (args.add, args.add_labels, args.remove, args.rename, args.merge)
-    if args.rows is None and all(one is None for one in asked):
-        raise ValueError("give --rows, --add, --add-labels, --remove, --rename or --merge")
     if args.add is not None and args.add_labels is not None:
         raise ValueError("give either --add or --add-labels")
-    for path in (args.add_labels, args.rows):
-        if path is not None:
-            check_exists(path)
-    out = args.model if args.out is None else args.out
+    check_exists(args.add_labels, args.rows)
+    out = args.out or args.model
     check_target(out)
-    jobs, args.jobs = args.jobs, None
-    model = load_model(args.model, args)
-    saved, args.jobs = model.n_jobs, jobs
-    model.n_jobs = jobs
+    model = load_model(args)
     before = model.n_labels_
-    table = model.label_table_
-
-    def ids(labels: Iterable[str], option: str) -> list[int]:
-        return [table.id_of_text(label, option) for label in labels]
-
     changes: dict[str, Any] = {"add": args.add}
     if args.add_labels is not None:
         changes["add"] = read_labels(args.add_labels)
     if args.remove is not None:
-        changes["remove"] = ids(args.remove, "--remove")
+        changes["remove"] = label_ids(model, args.remove, "--remove")
     if args.rename is not None:
         old, new = zip(*args.rename)
-        changes["rename"] = dict(zip(ids(old, "--rename"), new))
+        changes["rename"] = dict(zip(label_ids(model, old, "--rename"), new))
     if args.merge is not None:
         old, new = zip(*args.merge)
-        changes["merge"] = dict(zip(ids(old, "--merge"), ids(new, "--merge")))
-    if any(change is not None for change in changes.values()):
+        changes["merge"] = dict(zip(label_ids(model, old, "--merge"), label_ids(model, new, "--merge")))
+    changes = {name: change for name, change in changes.items() if change is not None}
+    if args.rows is None and not changes:
+        raise ValueError("give --rows, --add, --add-labels, --remove, --rename or --merge")
+    if changes:
         model.update_labels(**changes)
-    n_rows = 0
+    done = []
     if args.rows is not None:
         rows = read_dataset(args.rows, args, model)
         if rows.Y.nnz == 0:
             raise ValueError(f"{args.rows} holds no label in {rows.n_rows} rows")
         model.partial_fit(rows)
-        n_rows = rows.n_rows
-    model.n_jobs = saved
+        done.append(_counted(rows.n_rows, "row", "added"))
     model.save(out)
-    done = [_counted(n_rows, "row", "added"), _counted(model.n_labels_ - before, "label", "added")]
-    for what in ("remove", "rename", "merge"):
-        done.append(_counted(len(getattr(args, what) or ()), "label", f"{what.removesuffix('e')}ed"))
-    print(f"{out}: {', '.join(filter(None, done))}")
+    counts = {name: len(change) for name, change in changes.items()} | {"add": model.n_labels_ - before}
+    done += [_counted(counts[name], "label", word) for name, word in _CHANGES.items() if counts.get(name)]
+    print(f"{out}: {', '.join(done)}")
 
 
 def _counted(n: int, what: str, done: str) -> str:
-    """What was done to how many; "" of none.
+    """What was done to how many.
 
     Examples
     --------
     >>> _counted(1, "label", "renamed"), _counted(2, "row", "added")
     ('1 label renamed', '2 rows added')
     """
-    return f"{n} {what}{'s' * (n > 1)} {done}" if n else ""
+    return f"{n} {what}{'s' * (n > 1)} {done}"

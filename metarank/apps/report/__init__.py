@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from metarank.apps.report.content import Report, measure_report
 from metarank.apps.report.page import to_html, write_report
 from metarank.persist import read_manifest
-from metarank.persist.manifest import sha256_of
+from metarank.persist.folder import sha256_of
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
-from metarank.apps.report.words import Reason, reasons
-from metarank.model.explain import NOTHING_KNOWN
+from metarank.model.answering.explain import NOTHING_KNOWN, Explanation
 from metarank.types.ranking import Ranking
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
+    from metarank.model.answering.measure import Relevance
     from metarank.model.estimator import MetaRanker
-    from metarank.model.relevance import Relevance
     from metarank.types.candidates import Candidates
 
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A label of one row: its place in the list, the score that gave it, and what that is made of.
-
-    The probability, without the lean towards rare labels, is what cuts stand on.
-    """
-
-    name: str
-    rank: int
-    score: float
-    probability: float
-    reasons: list[Reason]
-    note: str = ""
+# Labels of a row that are shown, and characters of its title.
+_LISTED = 5
+_TITLE = 90
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """One row and its labels.
 
     Attributes
     ----------
     title, text : str
         What the row is called, and the start of its text.
-    found, proposed : list of Suggestion
+    found, proposed : lists of (name, Explanation)
         Listed labels that are relevant, and those that are not.
     missed : list of (name, rank)
         Relevant labels not listed, with their place among all candidates; 0 where they are no candidate.
@@ -53,40 +39,21 @@ class Example:
 
     title: str
     text: str
-    found: list[Suggestion] = field(default_factory=list)
-    missed: list[tuple[str, int]] = field(default_factory=list)
-    proposed: list[Suggestion] = field(default_factory=list)
-    note: str = ""
+    found: list[tuple[str, Explanation]]
+    missed: list[tuple[str, int]]
+    proposed: list[tuple[str, Explanation]]
+    note: str
 
 
-def typical_rows(
-    Y: sp.csr_matrix, ranking: Ranking, n: int, *, eligible: np.ndarray | None = None
-) -> np.ndarray:
-    """n rows at evenly spaced quantiles of nDCG@5, neither the best nor the worst; best first.
-
-    Parameters
-    ----------
-    Y : CSR (m, L)
-    ranking : Ranking of the m rows
-    n : int
-        At most so many rows, distinct.
-    eligible : bool array (m,), optional
-        Rows that may be shown; those without a relevant label never are.
-    """
+def typical_rows(Y: sp.csr_matrix, ranking: Ranking, n: int) -> np.ndarray:
+    """At most n distinct rows at evenly spaced quantiles of nDCG@5, neither the best nor the worst; best
+    first. Rows without a relevant label are never shown."""
     quality = metrics.per_row(Y, ranking, "nDCG@5")
-    kept = ~np.isnan(quality) if eligible is None else eligible & ~np.isnan(quality)
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(~np.isnan(quality))
     rows = rows[np.argsort(-quality[rows], kind="stable")]
     if not len(rows) or n < 1:
         return rows[:0]
-    positions = ((np.arange(n) + 0.5) / n * len(rows)).astype(np.int64)
-    return rows[np.unique(positions)]
-
-
-def _short(text: str, most: int = 90) -> str:
-    """The first line, cut between words if it is long."""
-    line = text.strip().partition("\n")[0].rstrip()
-    return line if len(line) <= most else f"{line[: most + 1].rpartition(' ')[0].rstrip() or line[:most]} …"
+    return rows[np.unique(((np.arange(n) + 0.5) / n * len(rows)).astype(np.int64))]
 
 
 def example(
@@ -97,35 +64,36 @@ def example(
     relevance: Relevance,
     *,
     exclude: Candidates | None = None,
-    k: int = 5,
-    n_reasons: int = 3,
 ) -> Example:
-    """The labels of one row, those among the k best with reasons.
+    """The labels of one row, the best of them with reasons.
 
     `ranking` is the model's own of all rows, without the pairs in `exclude`.
     """
     x = dataset.take([row])
-    relevant = [int(label) for label in relevance.Y[row].indices]
+    excluded = None if exclude is None else exclude.rows(np.array([row]))
+    relevant = relevance.Y[row].indices.tolist()
     listed = [int(label) for label in ranking.labels[row] if label >= 0]
+    best = listed[:_LISTED]
 
     def name(label: int) -> str:
         new = label - relevance.n_known
         return model.label_table_.called(label) if new < 0 else f"{relevance.unknown[new]} (unknown)"
 
-    def suggestion(label: int) -> Suggestion:
-        e = model.explain(x, label, exclude=None if exclude is None else exclude.rows(np.array([row])))
-        return Suggestion(name(label), e.rank, e.score, e.probability, reasons(e, n_reasons))
+    def explained(labels: list[int]) -> list[tuple[str, Explanation]]:
+        return [(name(label), model.explain(x, label, exclude=excluded)) for label in labels]
 
     text = " ".join(dataset.texts[row].split()) if dataset.texts is not None else ""
     titles = dataset.titles or dataset.texts
-    title = _short(titles[row]) if titles is not None else f"row {row}"
+    title = f"row {row}"
+    if titles is not None:
+        title = titles[row].strip().partition("\n")[0].rstrip()
+    if len(title) > _TITLE:
+        title = f"{title[: _TITLE + 1].rsplit(' ', 1)[0].rstrip()} …"
     return Example(
         title=title,
         text=text.removeprefix(title.removesuffix(" …")).strip(),
-        found=[suggestion(label) for label in listed[:k] if label in relevant],
-        missed=[
-            (name(v), listed.index(v) + 1 if v in listed else 0) for v in relevant if v not in listed[:k]
-        ],
-        proposed=[suggestion(label) for label in listed[:k] if label not in relevant],
+        found=explained([label for label in best if label in relevant]),
+        missed=[(name(v), listed.index(v) + 1 if v in listed else 0) for v in relevant if v not in best],
+        proposed=explained([label for label in best if label not in relevant]),
         note=NOTHING_KNOWN if ranking.without_evidence[row] else "",
     )

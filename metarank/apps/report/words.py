@@ -4,24 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from metarank.model.explain import LEAN, Explanation, rounded_to_sum
-
-Values = Mapping[str, float]
-
-
-class Block(NamedTuple):
-    """Columns of one source of evidence: what it is called, and what its values say."""
-
-    title: str
-    columns: str
-    sentence: Callable[[Values], str] | str
-
-    def said_of(self, values: Values) -> str:
-        """The sentence for a pair of these values."""
-        return self.sentence if isinstance(self.sentence, str) else self.sentence(values)
+from metarank.model.answering.explain import BOOST, Explanation, rounded_to_sum
 
 
 class Reason(NamedTuple):
@@ -31,130 +16,59 @@ class Reason(NamedTuple):
     contribution: float
 
 
-def _near(values: Values) -> str:
-    if "cosine_nn1" in values:
-        similarity = 1 - values["cosine_nn1"]
-        if similarity < 0.005:
-            return "no similar row carries it"
-        return f"similarity of the nearest row that carries it: {similarity:.2f}"
-    if "l2_nn1" in values:
-        return f"distance of the nearest row that carries it: {values['l2_nn1']:.2f}"
-    return "nearness of the rows that carry it"
-
-
-def _votes(values: Values) -> str:
-    found = next(((n, v) for n, v in values.items() if re.fullmatch(r"vote\d+", n)), None)
-    if found is None:
-        return "votes of the most similar rows"
-    k = int(found[0].removeprefix("vote"))
-    return f"{round(found[1] * k) or 'none'} of the {k} most similar rows carry it"
-
-
-def _centre(values: Values) -> str:
-    if "centroid_cosine" not in values:
-        return "nearness of the average row that carries it"
-    similarity = 1 - values["centroid_cosine"]
-    return f"similarity of the average row that carries it: {similarity:.2f}"
-
-
-def _names(values: Values) -> str:
-    if "name_share" not in values:
-        return "words shared with its description"
-    return f"{100 * values['name_share']:.0f} % of the words of its description occur in the text"
-
-
-def _spelling(values: Values) -> str:
-    if "spelling_share" not in values:
-        return "words spelled like those of its name"
-    return f"{100 * values['spelling_share']:.0f} % of the words spelled like its name's occur in the text"
-
-
-def _record(values: Values) -> str:
-    if "name_odds" not in values:
-        return "how far rows bear its name out"
-    side = "for" if values["name_odds"] > 0 else "against"
-    return f"the words of its name, present and missing, speak {side} it"
-
-
-def _mentions(values: Values) -> str:
-    count = values.get("mention_count")
-    if count is None:
-        return "where the text mentions its name"
-    if count == 0:
-        return "the text does not mention its name"
-    times = {1: "once", 2: "twice"}.get(round(count), f"{round(count)} times")
-    within = ", within longer names" if values.get("mention_alone") == 0 else ""
-    return f"the text mentions its name {times}{within}"
-
-
 _NEAREST = "nearest rows with the label"
-BLOCKS = (
-    Block(_NEAREST, r"(?:l1|l2|cosine)_(?:nn|mean)\d+", _near),
-    Block("votes of similar rows", r"vote\d+(?:_weighted)?", _votes),
-    Block("names of similar rows' labels", "vote_names", "names of the labels that similar rows carry"),
-    Block("average row of the label", r"centroid_\w+", _centre),
-    Block("tail classifier", r"tail_\w+", "nearness of the average row that carries it, as a probability"),
-    Block("record of label names", r"name_(?:odds|rows|precision|recall)", _record),
-    Block("mentions of label names", r"mention_\w+", _mentions),
-    Block("label description", r"name_\w+", _names),
-    Block("spelling of label names", r"spelling_\w+", _spelling),
-    Block("learned label names", r"embedder_\w+", "what was learned of words and label names"),
-    Block(LEAN, LEAN, "lean towards rare labels"),
-    Block("label frequency", r"prior", "how frequent the label is"),
-    Block("label trees", r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*", "way through the label trees"),
-    Block(
-        "classifiers",
-        r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+",
-        "opinion of classifiers trained for each label",
-    ),
-)
+# Sources by the columns of the feature table that are theirs; the first that fits counts.
+WORDS_OF_COLUMNS = {
+    _NEAREST: r"(?:l1|l2|cosine)_(?:nn|mean)\d+",
+    "votes of similar rows": r"vote\d+(?:_weighted)?",
+    "names of similar rows' labels": r"vote_names",
+    "average row of the label": r"centroid_\w+",
+    "tail classifier": r"tail_\w+",
+    "record of label names": r"name_(?:odds|rows|precision|recall)",
+    "mentions of label names": r"mention_\w+",
+    "label description": r"name_\w+",
+    "spelling of label names": r"spelling_\w+",
+    BOOST: BOOST,
+    "label frequency": r"prior",
+    "label trees": r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*",
+    "classifiers of each label": r"linear|svm|extra_trees|\w+_ridge|ova_\w+",
+}
+# What the value of a column says. A pair without such a column is told the source alone.
+_SENTENCES = {
+    "cosine_nn1": lambda v: f"similarity of the nearest row that carries it: {1 - v:.2f}",
+    "l2_nn1": lambda v: f"distance of the nearest row that carries it: {v:.2f}",
+    "vote10": lambda v: f"{round(10 * v) or 'none'} of the 10 most similar rows carry it",
+    "centroid_cosine": lambda v: f"similarity of the average row that carries it: {1 - v:.2f}",
+    "name_odds": lambda v: f"the words of its name speak {'for' if v > 0 else 'against'} it",
+    "name_share": lambda v: f"{100 * v:.0f} % of the words of its description occur in the text",
+    "spelling_share": lambda v: f"{100 * v:.0f} % of the words spelled like its name's occur in the text",
+    "mention_count": lambda v: f"the text mentions its name {'once' if v == 1 else f'{v:.0f} times'}",
+}
 
 
-def raw_name(column: str) -> str:
-    """The column that was standardised or renamed: "vote10" of "z(vote10)" and of "vote10#2".
-
-    Examples
-    --------
-    >>> raw_name("z(vote10)"), raw_name("prior")
-    ('vote10', 'prior')
-    """
-    column = column[2:-1] if column.startswith("z(") and column.endswith(")") else column
-    return column.partition("#")[0]
-
-
-def block_of(column: str) -> Block:
+def source_of(column: str) -> str:
     """The source a column of the feature table belongs to; an unknown column is a source of its own.
 
+    A standardised or renamed column, "z(vote10)" or "vote10#2", belongs to the source of "vote10".
+
     Examples
     --------
-    >>> block_of("z(l2_nn3)").title, block_of("my_score").title
-    ('nearest rows with the label', 'my_score')
-    >>> block_of("z(clicks: prior)").title  # of one of several objectives
-    'label frequency (clicks)'
+    >>> source_of("z(l2_nn3)"), source_of("my_score"), source_of("z(clicks: prior)")
+    ('nearest rows with the label', 'my_score', 'label frequency (clicks)')
     """
-    name = raw_name(column)
-    objective, _, own = name.rpartition(": ")
-    for block in BLOCKS:
-        if re.fullmatch(block.columns, own):
-            return _of_objective(block, objective) if objective else block
-    return Block(name, ".*", lambda values: name + (f" = {values[name]:.3g}" if name in values else ""))
-
-
-def _of_objective(block: Block, objective: str) -> Block:
-    prefix = f"{objective}: "
-
-    def sentence(values: Values) -> str:
-        own = {n.removeprefix(prefix): v for n, v in values.items() if n.startswith(prefix)}
-        return f"{block.said_of(own)} ({objective})"
-
-    return Block(f"{block.title} ({objective})", block.columns, sentence)
+    name = column.removeprefix("z(").removesuffix(")") if column.startswith("z(") else column
+    objective, _, of_model = name.partition("#")[0].rpartition(": ")
+    for source, columns in WORDS_OF_COLUMNS.items():
+        if re.fullmatch(columns, of_model):
+            return f"{source} ({objective})" if objective else source
+    return name
 
 
 def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     """What the score is made of, in words, rounded so that it adds up to the score as it is printed.
 
-    The n sources that moved it most, standardised columns counted with their source, and the lean towards
-    rare labels, strongest first; then all others together, and where the score starts.
+    The n sources that moved it most, standardised columns counted with their source, and the boost of rare
+    labels, strongest first; then all others together, and where the score starts.
 
     Examples
     --------
@@ -163,27 +77,29 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     >>> for reason in reasons(e, 2):
     ...     print(f"{reason.contribution:+.3f} {reason.text}")
     +1.300 3 of the 10 most similar rows carry it
-    -0.200 how frequent the label is
+    -0.200 label frequency
     +0.100 1 other source
     +0.800 where the score starts
     """
     totals: dict[str, float] = {}
-    blocks: dict[str, Block] = {}
-    for column, _, contribution in explanation.contributions:
-        block = block_of(column)
-        blocks[block.title] = block
-        totals[block.title] = totals.get(block.title, 0.0) + contribution
-    values = {column: value for column, value, _ in explanation.contributions}
-    order = sorted(totals, key=lambda title: (-abs(totals[title]), title))
-    shown = [title for title in order if title != LEAN][:n]
+    sentences: dict[str, str] = {}
+    for column, value, contribution in explanation.contributions:
+        source = source_of(column)
+        totals[source] = totals.get(source, 0.0) + contribution
+        if sentence := _SENTENCES.get(column.rpartition(": ")[2]):
+            sentences.setdefault(source, sentence(value))
+        elif column == source != BOOST:
+            sentences[source] = f"{column} = {value:.3g}"
+    order = sorted(totals, key=lambda source: (-abs(totals[source]), source))
+    shown = {BOOST, *[source for source in order if source != BOOST][:n]}
     parts = []
-    for title in order:
-        if title in shown or title == LEAN:
-            text = blocks[title].said_of(values)
-            if title == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
+    for source in order:
+        if source in shown:
+            text = sentences.get(source, source)
+            if source == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
                 text += f" ({explanation.neighbors[0].name.split()[0]} …)"
-            parts.append((text, totals[title]))
-    others = [totals[title] for title in order if title not in shown and title != LEAN]
+            parts.append((text, totals[source]))
+    others = [totals[source] for source in order if source not in shown]
     if others:
         parts.append((f"{len(others)} other source{'s' * (len(others) > 1)}", math.fsum(others)))
     parts.append(("where the score starts", explanation.base))

@@ -4,102 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-import sys
+import logging
+import os
+import threading
 import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from hmac import compare_digest
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
 
+from metarank._util.parameters import check_integer
 from metarank._util.version import __version__
-from metarank.apps.serve.answers import Answerer, Call, Reply, reply_to
-from metarank.apps.serve.budget import Budget, Share
-from metarank.apps.serve.errors import Refused
-from metarank.apps.serve.hosts import named
 from metarank.apps.serve.metrics import ServiceMetrics
-from metarank.apps.serve.options import Access, ServeOptions
-from metarank.apps.serve.page import PAGE, PAGE_HEADERS, docs_page
-from metarank.apps.serve.schema import ExplainRequest, RankRequest
-from metarank.apps.serve.suggestions import FORM, SuggestRequest
-from metarank.apps.serve.workers import Workers
+from metarank.apps.serve.page import PAGE, PAGE_HEADERS
+from metarank.apps.serve.reload import ModelHolder
+from metarank.apps.serve.schema import FORM, JSON, ExplainRequest, RankRequest, SuggestRequest
 from metarank.model.estimator import MetaRanker
-from metarank.thresholds.set_metrics import METRICS
+
+logger: logging.Logger = logging.getLogger("uvicorn.error")
 
 # As Annif has them: a project, by the name of the model, and its suggestions.
 PROJECT, SUGGEST = "/v1/projects/{project}", "/v1/projects/{project}/suggest"
-PATHS = (
-    *("/", "/rank", "/explain", "/health", "/ready", "/model", "/metrics", "/docs", "/openapi.json"),
-    *(PROJECT, SUGGEST),
-)
-
-# Answered under every name and without a token, for whoever starts and watches the service.
-_FOR_ALL = ("/health", "/ready")
-# Shown without a token too: it holds nothing of the model, and has a field for the token.
-_PAGE = "/"
-# An id that a proxy has given a request; any other is not repeated.
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-JSON = "application/json"
-# Bytes of a body, and of a reply, that every request has beside the bytes of all.
-_FREE = 64 << 10
-# Bytes of a reply that are sent at once.
-_PIECE = 1 << 20
-# Seconds between looks at the queue, where several processes count together.
-_REFRESH = 0.5
-
-_MISDIRECTED = Refused(421, "the Host header must name this machine or a name of --allow-host", reason="host")
-_UNKNOWN = Refused(401, "the Authorization header must be Bearer and the service's token", reason="token")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "the service has a token, which the request does not carry"},
-    408: {"description": "the headers or the body did not arrive in time"},
     413: {"description": "the body is too large"},
     415: {"description": "the body is not declared to be of the type that the path takes"},
     422: {"description": "a field does not keep its rule, which the message names"},
-    429: {"description": "too many requests, pairs or bytes wait; Retry-After says when to try again"},
-    431: {"description": "the request line and headers are too large"},
-    503: {"description": "no answer in time, too many requests on their way, or the server is stopping"},
+    503: {"description": "too many requests at a time"},
 }
 
 
 def create_app(
-    model: MetaRanker,
-    options: ServeOptions | None = None,
+    model: MetaRanker | str | os.PathLike[str],
     *,
-    name: str = "model",
-    digest: str | None = None,
-    access: Access | None = None,
+    name: str | None = None,
+    threads: int = 2,
+    max_body: int = 1 << 20,
+    token: str | None = None,
+    origins: Sequence[str] = (),
+    propensity_weight: float | None = None,
 ) -> FastAPI:
-    """The service of a model: POST /rank and /explain, a page at /, what Annif asks of a project, and what
-    `PATHS` lists besides.
+    """The service of a model: POST /rank and /explain, a page at /, and what Annif asks of a project.
 
     Parameters
     ----------
-    model : fitted MetaRanker
-        ``options.threads`` threads call it at once. With ``n_jobs=1`` it starts no others.
-    options : ServeOptions, optional
-    name : str
-        The model's name on the page, in /model, and in the path of the project.
-    digest : str, optional
-        The digest of the model's folder, for /ready.
-    access : Access, optional
-        By default everybody may ask, by any name.
+    model : fitted MetaRanker, or path of a saved one
+        A folder is watched: another model that is put there is loaded beside, and answers once it is tried.
+        Several threads call a given model at once: ``n_jobs=1`` is best.
+    name : str, optional
+        The model's name on the page, in /model, and in the path of the project; by default the folder's.
+    threads : int
+        Threads that ask the model.
+    max_body : int
+        Most bytes of a request.
+    token : str, optional
+        A request must carry it as ``Authorization: Bearer TOKEN``. /health, /ready, /openapi.json and the
+        page at / need none; the page asks for it, and sends it along.
+    origins : sequence of str
+        Origins whose web pages may ask (CORS), such as "https://labels.example"; "*" for all.
+    propensity_weight : float, optional
+        Weight of rare labels for a model of a folder.
 
     Returns
     -------
     FastAPI
-        An ASGI application for any server; `metarank serve` runs it with uvicorn. Its threads start and end
-        with the application's lifespan. Only `metarank serve` applies `max_head`, `connections`,
-        `head_timeout` and `idle_timeout`: elsewhere the server decides what a connection may do.
+        An ASGI application for any server; `metarank serve` runs it with uvicorn. A folder is watched from
+        the start to the end of the application's lifespan.
 
     Examples
     --------
@@ -107,163 +86,148 @@ def create_app(
     >>> train = data.make_multilabel(100, n_features=3, n_labels=4, seed=0)
     >>> app = create_app(MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(train))
     >>> sorted({route.path for route in app.routes})  # doctest: +NORMALIZE_WHITESPACE
-    ['/', '/docs', '/explain', '/health', '/metrics', '/model', '/openapi.json', '/rank', '/ready',
+    ['/', '/explain', '/health', '/metrics', '/model', '/openapi.json', '/rank', '/ready',
     '/v1/projects/{project}', '/v1/projects/{project}/suggest']
     """
-    access = access or Access()
-    service = Service(model, options or ServeOptions(), name, digest)
+    service = Service(ModelHolder(model, propensity_weight), name, threads, max_body)
+    # The pages of FastAPI's own documentation fetch their scripts from elsewhere.
     app = FastAPI(
-        title="metarank",
-        version=__version__,
-        description=f"Ranked labels by {name}.",
-        lifespan=service.lifespan,
-        docs_url=None,  # these pages fetch their scripts from elsewhere
-        redoc_url=None,
+        title="metarank", version=__version__, lifespan=service.lifespan, docs_url=None, redoc_url=None
     )
-    # The last of these is the outermost.
-    app.add_middleware(_Guarded, metrics=service.metrics, access=access)
-    if access.origins:
+    app.middleware("http")(service.counted)
+    if origins:
+        headers = ["Authorization", "Content-Type"]
         app.add_middleware(
-            CORSMiddleware,
-            allow_origins=access.origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "X-Request-Id"],
-            expose_headers=["Retry-After", "X-Request-Id"],
+            CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=headers
         )
-    app.add_middleware(_Counting, metrics=service.metrics, access=access)
-    app.state.service = service
-    for path, asked, kind, body in (
+    app.add_exception_handler(AnyHTTPException, _refused)
+    guarded = [] if token is None else [Depends(_guard(token))]
+    for path, answer, kind, body in (
         ("/rank", service.rank, JSON, RankRequest),
         ("/explain", service.explain, JSON, ExplainRequest),
         (SUGGEST, service.suggest, FORM, SuggestRequest),
     ):
-        app.router.add_api_route(
-            path,
-            asked,
-            methods=["POST"],
-            responses=_REFUSALS,
-            openapi_extra=_takes(kind, body),
-            route_class_override=_Unread,
-        )
-
-    async def docs() -> Response:
-        """These pages of the service, in words."""
-        return Response(docs_page(app.openapi()), media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
-
-    for path, shown in (
-        ("/health", service.health),
-        ("/ready", service.ready),
-        ("/model", service.model),
-        ("/metrics", service.numbers),
-        (PROJECT, service.project),
-        ("/docs", docs),
-        ("/", service.page),
+        content = {kind: {"schema": body.model_json_schema()}}
+        described = {"requestBody": {"required": True, "content": content}}
+        app.post(path, responses=_REFUSALS, openapi_extra=described, dependencies=guarded)(answer)
+    for path, show, rule in (
+        ("/", service.page, []),
+        ("/health", service.health, []),
+        ("/ready", service.ready, []),
+        ("/model", service.model, guarded),
+        ("/metrics", service.numbers, guarded),
+        (PROJECT, service.project, guarded),
     ):
-        app.add_api_route(path, shown, include_in_schema=path not in ("/", "/docs"))
-        app.add_api_route(path, shown, methods=["HEAD"], include_in_schema=False)
-    app.add_exception_handler(Refused, service.refused)
-    app.add_exception_handler(HTTPException, service.unknown)
+        app.get(path, dependencies=rule, include_in_schema=path != "/")(show)
+        app.head(path, dependencies=rule, include_in_schema=False)(show)
     return app
 
 
 class Service:
     """What an application does at each of its paths."""
 
-    def __init__(self, model: MetaRanker, options: ServeOptions, name: str, digest: str | None) -> None:
-        self.options = options
-        self.name = name
-        metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
-        self.metrics: ServiceMetrics = metrics
-        answerer = self.answerer(model)
-        workers = Workers(answerer, options, metrics.stage, metrics.batch)
-        self.workers: Workers = workers
-        held = Budget(options.queue_bytes)
-        self.held: Budget = held
-        self.use(answerer, digest)
-        metrics.watch(
-            waiting=lambda: workers.waiting,
-            working=lambda: workers.working,
-            pairs=lambda: workers.pairs,
-            held=lambda: held.used,
-        )
-
-    def answerer(self, model: MetaRanker) -> Answerer:
-        """Who answers by a model. Raises ValueError where no request can hold the model's rows."""
-        return Answerer(model, self.options, self.metrics.stage)
-
-    def use(self, answerer: Answerer, digest: str | None) -> None:
-        """Answer what comes from now on by this model. Requests that were read stay with theirs."""
-        self.workers.answering = answerer
-        self.facts: dict[str, Any] = {"version": __version__, **_facts(answerer, self.name)}
-        self.loaded: dict[str, str | None] = {
-            "digest": digest,
-            "loaded": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+    def __init__(self, holder: ModelHolder, name: str | None, threads: int, max_body: int) -> None:
+        check_integer("threads", threads, 1, 256)
+        check_integer("max_body", max_body, 1)
+        self.holder = holder
+        self.name: str = name or holder.name
+        self.max_body = max_body
+        self.metrics: ServiceMetrics = ServiceMetrics({"version": __version__, "model": self.name})
+        self._threads = ThreadPoolExecutor(threads, "metarank")
 
     @asynccontextmanager
-    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        """The threads start and end with the application."""
-        self.workers.start()
-        refreshing = asyncio.create_task(_refresh(self.metrics)) if self.metrics.is_shared else None
+    async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        """The model's folder is watched while the application runs."""
+        ended = threading.Event()
+        threading.Thread(target=self.holder.watch, args=(ended,), daemon=True).start()
         yield
-        await self.workers.stop()
-        if refreshing is not None:
-            refreshing.cancel()
-            self.metrics.refresh()
+        ended.set()
 
     async def rank(self, request: Request) -> Response:
         """The k best labels of one instance or of several, best first."""
-        return await self._answered("rank", request)
+        return await self._answered(self.holder.current.answerer.rank, request, JSON)
 
     async def explain(self, request: Request) -> Response:
         """Why labels stand where they do for an instance."""
-        return await self._answered("explain", request)
+        return await self._answered(self.holder.current.answerer.explain, request, JSON)
 
-    async def suggest(self, request: Request) -> Response:
-        """The best labels of a text as Annif's HTTP backend takes them.
+    async def suggest(self, request: Request, project: str) -> Response:
+        """The best labels of a text as Annif's `http` backend takes them, in the order of /rank."""
+        self._check_project(project)
+        return await self._answered(self.holder.current.answerer.suggest, request, FORM)
 
-        A form with `text` and `limit` in, subjects with scores in (0, 1] out, in the order of /rank. Fields
-        `metadata_NAME` are the blocks of that name of a model that has them.
-        """
-        self._check_project(request.path_params["project"])
-        return await self._answered("suggest", request, FORM)
+    async def _answered(
+        self, answer: Callable[[bytes], dict[str, Any]], request: Request, kind: str
+    ) -> Response:
+        """The reply to a request, made by one of the threads: the event loop does not wait."""
+        body = await self._body(request, kind)
 
-    async def _answered(self, path: Any, request: Request, kind: str = JSON) -> Response:
-        """The reply to a request for `path`, "rank", "explain" or "suggest"."""
-        started = time.monotonic()
-        share = Share(self.held, _FREE)
+        def made() -> bytes:
+            return json.dumps(answer(body), allow_nan=False).encode()
+
         try:
-            body = await _body(request.scope, request.receive, kind, self.options, share)
-            reply = await self.workers.submit(Call(path, body, self.name), started, share, request.receive)
-        except BaseException:
-            share.release()
+            content = await asyncio.get_running_loop().run_in_executor(self._threads, made)
+        except HTTPException:
             raise
-        return _response(reply, self.metrics, share)
+        except Exception:
+            logger.exception("a request failed")
+            raise HTTPException(500, "internal fault; the server's log tells more") from None
+        return Response(content, media_type=JSON)
+
+    async def _body(self, request: Request, kind: str) -> bytes:
+        """The body of a request, if it is declared to be of a type and keeps the limit."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+            raise HTTPException(415, f"the Content-Type must be {kind}")
+        body = bytearray()
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > self.max_body:
+                    raise HTTPException(413, f"the body must have at most {self.max_body} bytes")
+        except ClientDisconnect:
+            raise HTTPException(400, "the body did not arrive") from None
+        return bytes(body)
+
+    async def counted(self, request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Count a request with its status and time. Browsers are not to guess the type of its reply."""
+        start, status = time.perf_counter(), 500
+        try:
+            response = await answer(request)
+            status = response.status_code
+            response.headers["x-content-type-options"] = "nosniff"
+            return response
+        finally:
+            route = request.scope.get("route")
+            self.metrics.request(getattr(route, "path", "other"), status, time.perf_counter() - start)
 
     async def health(self) -> Response:
         """Whether the service is alive."""
         return JSONResponse({"status": "ok"})
 
     async def ready(self) -> Response:
-        """Whether requests are taken, and by which model since when."""
-        said, status = ("ready", 200) if self.workers.is_open else ("stopping", 503)
-        return JSONResponse({"status": said, "version": __version__, **self.loaded}, status)
+        """By which model requests are answered, and since when."""
+        loaded = self.holder.current
+        facts = {"version": __version__, "digest": loaded.digest, "loaded": loaded.since}
+        return JSONResponse({"status": "ready", **facts})
 
     async def model(self) -> Response:
         """What the model takes, and the limits of a request."""
-        return JSONResponse(self.facts)
+        facts = self.holder.current.answerer.facts()
+        facts["limits"]["max_body"] = self.max_body
+        return JSONResponse({"version": __version__, "name": self.name, **facts})
 
     async def project(self, project: str) -> Response:
         """The model as a project of Annif: whether it is trained, and since when it answers."""
         self._check_project(project)
+        loaded = self.holder.current
         return JSONResponse(
             {
                 "project_id": self.name,
                 "name": self.name,
-                "language": self.workers.answering.model.language,
+                "language": loaded.answerer.model.language,
                 "backend": {"backend_id": "metarank"},
                 "is_trained": True,
-                "modification_time": self.loaded["loaded"],
+                "modification_time": loaded.since,
             }
         )
 
@@ -279,228 +243,23 @@ class Service:
         """The page for a person."""
         return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
 
-    async def refused(self, _: Request, error: Any) -> Response:
-        """The reply where a request is refused."""
-        return _response(reply_to(error), self.metrics)
 
-    async def unknown(self, _: Request, error: Any) -> Response:
-        """The reply where there is no such path or method."""
-        return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
+def _guard(token: str) -> Callable[..., Awaitable[None]]:
+    """A dependency that refuses requests without the token."""
+    bearer = Depends(HTTPBearer(auto_error=False))
 
-
-class _Unread(APIRoute):
-    """A route whose endpoint takes the request as it is. FastAPI does not look for parameters."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return endpoint
-
-
-class _Counting:
-    """Counts every request with its status and time, gives it an id, and notes it where that is asked for.
-
-    A header forbids browsers to guess the type of a reply.
-    """
-
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, access: Access) -> None:
-        self.app, self.metrics, self.access = app, metrics, access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        scope = {**scope, "root_path": scope.get("root_path") or self.access.root_path}
-        start, status, size = time.perf_counter(), 500, 0
-        given = _header(scope, b"x-request-id")
-        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-
-        async def noting(message: Message) -> None:
-            nonlocal status, size
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] += [
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"x-request-id", request_id.encode()),
-                ]
-            size += len(message.get("body", b""))
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noting)
-        finally:
-            path, seconds = _path(scope), time.perf_counter() - start
-            self.metrics.request(_pattern(path), status, seconds)
-            if self.access.access_log:
-                _log(
-                    request_id=request_id,
-                    client=(scope.get("client") or [None])[0],
-                    method=scope["method"],
-                    path=path,
-                    status=status,
-                    seconds=round(seconds, 6),
-                    bytes=size,
-                )
-
-
-class _Guarded:
-    """Refuses requests for other hosts or without the token."""
-
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, access: Access) -> None:
-        self.app, self.metrics, self.hosts = app, metrics, access.hosts
-        self.token = None if access.token is None else access.token.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self.app
-        if scope["type"] == "http" and _path(scope) not in _FOR_ALL:
-            if not self._is_for_us(scope):
-                app = _response(reply_to(_MISDIRECTED), self.metrics)
-            elif _path(scope) != _PAGE and not self._is_known(scope):
-                app = _response(reply_to(_UNKNOWN), self.metrics)
-        await app(scope, receive, send)
-
-    def _is_for_us(self, scope: Scope) -> bool:
-        """A browser always names a host. A request without one, as in HTTP/1.0, comes from no web page."""
-        hosts = self.hosts
-        return hosts is None or all(named(v) in hosts for k, v in scope["headers"] if k == b"host")
-
-    def _is_known(self, scope: Scope) -> bool:
-        if self.token is None:
-            return True
-        kind, _, given = _header(scope, b"authorization").partition(" ")
-        return kind.lower() == "bearer" and compare_digest(given.strip().encode(), self.token)
-
-
-def _log(**fields: Any) -> None:
-    """A line of JSON, in one write, as other processes write there too."""
-    line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields}
-    with suppress(OSError, ValueError, AttributeError):  # nobody reads it any more
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
-
-
-async def _refresh(metrics: ServiceMetrics) -> None:
-    while True:
-        metrics.refresh()
-        await asyncio.sleep(_REFRESH)
-
-
-def _path(scope: Scope) -> str:
-    """The path of a request below the one at which the service stands."""
-    path, root = scope["path"], scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root + "/") else path
-
-
-def _pattern(path: str) -> str:
-    """The path under which a request is counted."""
-    if re.fullmatch(r"/v1/projects/[^/]+(/suggest)?", path):
-        return SUGGEST if path.endswith("/suggest") else PROJECT
-    return path
-
-
-def _header(scope: Scope, name: bytes) -> str:
-    """The first header of a name in lower case; "" if there is none."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
-
-
-async def _body(scope: Scope, receive: Receive, kind: str, options: ServeOptions, share: Share) -> bytes:
-    """The body of a request, of a type and within the limits. `share` counts its bytes.
-
-    Raises
-    ------
-    Refused
-        415 for another type; 413 as soon as it is known to be too large; 429 if other requests hold too many
-        bytes; 408 if it does not arrive in time.
-    """
-    if _header(scope, b"content-type").partition(";")[0].strip().lower() != kind:
-        raise Refused(415, f"the Content-Type must be {kind}", reason="content type")
-    too_large = Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
-    announced = _header(scope, b"content-length")
-    is_size = announced.isascii() and announced.isdigit() and len(announced) < 20
-    if is_size and int(announced) > options.max_body:
-        raise too_large
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(options.timeout):
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Refused(400, "the body did not arrive", reason="left")
-                part, more = message.get("body", b""), message.get("more_body", False)
-                size += len(part)
-                if size > options.max_body:
-                    raise too_large
-                if not share.take(size, before=size - len(part)):
-                    raise Refused(429, "too many bytes are waiting already", retry_after=1, reason="bytes")
-                parts.append(part)
-    except TimeoutError:
-        raise Refused(408, f"the body did not arrive within {options.timeout:g} s", reason="slow") from None
-    return b"".join(parts)
-
-
-class _Whole(Response):
-    """A reply that releases its share of bytes once the client has taken it.
-
-    It is sent in pieces, each after the last one has left: sent as one it would be in memory twice.
-    """
-
-    def __init__(self, share: Share | None, *args: Any) -> None:
-        super().__init__(*args)
-        self._share = share
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = bytes(self.body)
-        try:
-            await send(
-                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+    async def check(credentials: HTTPAuthorizationCredentials | None = bearer) -> None:
+        given = "" if credentials is None else credentials.credentials
+        if not compare_digest(given.encode(), token.encode()):
+            raise HTTPException(
+                401,
+                "the Authorization header must be Bearer and the service's token",
+                {"www-authenticate": "Bearer"},
             )
-            for first in range(0, max(1, len(body)), _PIECE):
-                last = first + _PIECE
-                piece = {"body": body[first:last], "more_body": last < len(body)}
-                await send({"type": "http.response.body", **piece})
-        finally:
-            if self._share is not None:
-                self._share.release()
+
+    return check
 
 
-def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None) -> Response:
-    headers = None
-    if reply.reason:
-        metrics.refused(reply.reason)
-    if reply.retry_after is not None:
-        headers = {"retry-after": str(reply.retry_after)}
-    elif reply.status == 401:
-        headers = {"www-authenticate": "Bearer"}
-    return _Whole(share, reply.body, reply.status, headers, "application/json")
-
-
-def _takes(kind: str, body: type[RankRequest | ExplainRequest | SuggestRequest]) -> dict[str, Any]:
-    """A request body as OpenAPI describes it. The answering thread reads it, not the framework."""
-    schema = body.model_json_schema()
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema}}}}
-
-
-def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
-    """What a client needs to know about the model and the limits."""
-    reader, options = answerer.reader, answerer.options
-    return {
-        "name": name,
-        "input": reader.kind,
-        "blocks": None if reader.blocks is None else reader.blocks.kinds,
-        "n_features": reader.n_features,
-        "feature_names": reader.kind == "features" and reader.feature_names is not None,
-        "n_labels": reader.labels.n_labels - len(reader.labels.removed),
-        "label_names": reader.labels.names is not None,
-        "propensity_weight": answerer.model.propensity_weight_,
-        "optimize": list(METRICS),
-        "limits": {
-            "max_batch": options.max_batch,
-            "max_body": options.max_body,
-            "max_text": options.max_text,
-            "max_k": options.max_k,
-            "max_explain": options.max_explain,
-            "max_pairs": options.max_pairs,
-        },
-        "labels_compared": answerer.model.answering().pairs_of_row(1),
-    }
+async def _refused(_: Request, error: Any) -> Response:
+    content = json.dumps({"error": str(error.detail)})  # in ASCII: a message may hold half a character
+    return Response(content, error.status_code, error.headers, JSON)

@@ -1,185 +1,143 @@
-"""`InputReader`: instances and labels of requests as the rows and ids that a model takes."""
+"""`InstanceReader`: instances of requests, as the rows that a model takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from fastapi import HTTPException
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from metarank.apps.model_blocks import needed_blocks
-from metarank.apps.serve.block_instances import BlockReader
-from metarank.apps.serve.errors import invalid, refusing
-from metarank.apps.serve.options import ServeOptions
-from metarank.data.encoder import InputEncoder
+from metarank.apps.serve.schema import refusal
+from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
 from metarank.model.estimator import MetaRanker
-from metarank.types.blocks import Blocks
-from metarank.types.candidates import Candidates
-from metarank.types.checks import check_features
-from metarank.types.given import Given, read_given
-from metarank.types.label_table import LabelTable
-from metarank.types.restrict import check_lists
+from metarank.types.block_columns import CATEGORIES, NUMBERS
 
-Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix | Blocks"
+Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix | dict[str, Any]"
+
+_LARGEST = float(np.finfo(np.float32).max)
+_Number = Annotated[float, Field(allow_inf_nan=False, ge=-_LARGEST, le=_LARGEST)]
 
 
-class InputReader:
+class InstanceReader:
     """What a model takes, and how instances in JSON become that.
+
+    A model of texts takes a text; a model of features an object {feature: value} or a list of numbers; a
+    model of blocks an object {block: value}, in which numbers and categories go by the names of their
+    columns.
 
     Parameters
     ----------
     model : fitted MetaRanker
-    options : ServeOptions
     """
 
-    def __init__(self, model: MetaRanker, options: ServeOptions) -> None:
-        if model.fitted_.given_sources and model.n_features_in_ == 0:
-            raise ValueError("the model must take instances to be served: it was fitted with X=None")
-        self.options = options
-        self.encoder: InputEncoder = model.encoder_
+    def __init__(self, model: MetaRanker) -> None:
+        encoder = model.encoder_
         self.n_features: int = model.n_features_in_
-        self.labels: LabelTable = model.label_table_
-        self.check_given: Callable[[Given | None], None] = model.fitted_.check_given
-        parts = needed_blocks(self.encoder)
-        own = [part for part in getattr(self.encoder, "parts", ()) if not part.is_joint]
-        optional = [part for part in own if part not in parts]
-        self.blocks: BlockReader | None = BlockReader(parts, optional, options.max_text) if parts else None
+        self.feature_names: list[str] | None = encoder.names or encoder.words
+        self._columns = {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
+        self.blocks: dict[str, EncodedBlock] = _by_key(needed_blocks(encoder))
+        self.kind: Literal["text", "features", "blocks"] = "features"
+        expected: Any = _vector_of(self.n_features)
+        if isinstance(encoder, BlocksEncoder):
+            self.kind, expected = "blocks", self._type_of_blocks(encoder)
+        elif encoder.vectorizer is not None:
+            self.kind, expected = "text", str
+        self._dense: TypeAdapter[Any] = TypeAdapter(expected)
+        self._sparse: TypeAdapter[Any] = TypeAdapter(dict[str, _Number])
 
-    @property
-    def kind(self) -> Literal["text", "features", "blocks"]:
-        """What an instance is: a text, values of features, or blocks."""
-        if self.blocks is not None:
-            return "blocks"
-        return "text" if self.encoder.vectorizer is not None else "features"
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """Names that an object {feature: value} may use; else its keys are the numbers of columns."""
-        return self.encoder.names or self.encoder.words
-
-    @cached_property
-    def _column(self) -> dict[str, int]:
-        return {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
-
-    def rows(self, instances: Sequence[Any], field: str) -> Rows:
-        """The instances of a request: texts, or checked features (n, d) as the model takes them.
-
-        Raises
-        ------
-        Refused
-            422 where an instance is not of the model's kind, too long, of another width, has a feature that
-            the model does not know, or a value that is NaN, infinite or too large for 32 bits.
-        """
-        most = self.options.max_batch
-        if len(instances) > most:
-            raise invalid(field, f"{field} must hold at most {most} instances, got {len(instances)}")
-        if self.blocks is not None:
-            return self.blocks.read(instances, field)
-        if self.kind == "text":
-            return self._texts(instances, field)
-        kinds = {type(instance) for instance in instances}
-        if str in kinds:
-            rule = "must hold numeric features, since this model was trained on numbers"
-            raise invalid(field, f"{field} {rule}")
-        if len(kinds) > 1:
-            raise invalid(field, f"{field} must hold objects or lists, not both")
-        read = self._sparse if dict in kinds else self._dense
-        rows, layout = read(instances, field), self.encoder.layout
-        with refusing(field):
-            return check_features(
-                rows, n_features=self.n_features, layout=layout, name=field, estimator="this model"
-            )
-
-    def _texts(self, instances: Sequence[Any], field: str) -> list[str]:
-        for i, text in enumerate(instances):
-            if not isinstance(text, str):
-                raise invalid(field, f"{_at(field, i)} must be a text, since this model was trained on text")
-            most = self.options.max_text
-            if len(text) > most:
-                said = f"{_at(field, i)} must have at most {most} characters, got {len(text)}"
-                raise invalid(field, said)
-        return list(instances)
-
-    def _dense(self, instances: Sequence[list[float]], field: str) -> np.ndarray:
-        for i, values in enumerate(instances):
-            if len(values) != self.n_features:
-                raise invalid(field, f"{_at(field, i)} must have {self.n_features} values, got {len(values)}")
-        return np.array(instances, np.float64)
-
-    def _sparse(self, instances: Sequence[dict[str, float]], field: str) -> sp.csr_matrix:
-        columns: list[int] = []
-        indptr = [0]
-        for i, values in enumerate(instances):
-            own = [self._column_of(name, _at(field, i), field) for name in values]
-            wrong = next((name for name, v in values.items() if not isinstance(v, int | float)), None)
-            if wrong is not None:
-                raise invalid(field, f"{_at(field, i)}[{wrong[:60]!r}] must be a valid number")
-            if len(set(own)) < len(own):
-                raise invalid(field, f"{_at(field, i)} must name each feature once")
-            columns += own
-            indptr.append(len(columns))
-        data = np.array([v for values in instances for v in values.values()], np.float64)
-        shape = (len(instances), self.n_features)
-        return sp.csr_matrix((data, np.array(columns, np.int32), indptr), shape=shape)
-
-    def _column_of(self, name: str, where: str, field: str) -> int:
-        column = self._column.get(name)
-        if column is not None:
-            return column
-        if name.isascii() and name.isdigit() and len(name) < 12 and int(name) < self.n_features:
-            return int(name)
-        known = "names of features" if self._column else f"numbers of features in [0, {self.n_features})"
-        raise invalid(field, f"{where} must have {known} for keys, got {name[:60]!r}")
-
-    def label(self, label: int | str, field: str) -> int:
-        """The id of a label by its id or name.
-
-        Raises
-        ------
-        Refused
-            422 where the model has no such label, no more, or several of that name.
-        """
-        with refusing(field):
-            return self.labels.id_of(label, field)
-
-    def lists(self, labels: Sequence[Any], n_rows: int, field: str) -> Candidates | np.ndarray:
-        """Labels of a field that takes one list for all instances, or one list for each of them.
-
-        Returns
-        -------
-        int32 array (m,) ascending, or Candidates of the rows
-        """
-        if labels and isinstance(labels[0], list) and len(labels) != n_rows:
-            raise invalid(
-                field, f"{field} must be one list of labels, or {n_rows}, one an instance, got {len(labels)}"
-            )
-        with refusing(field):
-            return check_lists(labels, n_rows, self.labels, field)
-
-    def pairs(self, request: Any, n_rows: int) -> dict[str, dict[str, sp.csr_matrix]]:
-        """The scored candidates and the features of pairs of a request, as the model's methods take them.
-
-        Raises
-        ------
-        Refused
-            422 where a source of the fit is missing or another is given, a label is none of the model, or a
-            score no finite number.
-        """
-        given = {"candidates": request.candidates, "pair_features": request.pair_features}
-        of_one = getattr(request, "instances", None) is None
-        read: dict[str, Any] = {
-            field: None if of is None else {name: [pairs] if of_one else pairs for name, pairs in of.items()}
-            for field, of in given.items()
+    def _type_of_blocks(self, encoder: BlocksEncoder) -> Any:
+        """Fields by aliases: a block may have any name, an attribute of a model may not."""
+        known = _by_key([part for part in encoder.parts if not part.is_joint])
+        fields: dict[str, Any] = {
+            f"block_{i}": (_type_of(part), Field(... if key in self.blocks else None, alias=key))
+            for i, (key, part) in enumerate(known.items())
         }
-        field = next((field for field in given if given[field] is not None), "candidates")
-        with refusing(field):
-            found = read_given(read["candidates"], read["pair_features"], n_rows, self.labels)
-            self.check_given(found)
-        return {} if found is None else found.as_arguments()
+        return create_model("Instance", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+
+    def read(self, instances: Sequence[Any], field: str) -> Rows:
+        """The instances of a request, from its `field` "instance" or "instances".
+
+        Raises
+        ------
+        HTTPException
+            422 where an instance is not of the model's kind or width, has a feature that the model does not
+            know, or a number that is NaN, infinite or too large for 32 bits.
+        """
+        is_sparse = self.kind == "features" and isinstance(instances[0], dict)
+        for i, instance in enumerate(instances):
+            try:
+                (self._sparse if is_sparse else self._dense).validate_python(instance, strict=True)
+            except ValidationError as error:
+                raise refusal(error, [field, i] if field == "instances" else [field]) from None
+        if is_sparse:
+            return _sparse_rows(instances, self.n_features, self._columns, field)
+        if self.kind == "features":
+            return np.array(instances, np.float64)
+        if self.kind == "text":
+            return list(instances)
+        return {key: self._block(key, [row[key] for row in instances], field) for key in self.blocks}
+
+    def _block(self, key: str, values: list[Any], field: str) -> Any:
+        part = self.blocks[key]
+        if part.kind == "sparse":
+            return _sparse_rows(values, part.encoder.n_features, {}, f"{field}[{key!r}]")
+        return np.array(values, np.float32) if part.kind == "vector" else values
 
 
-def _at(field: str, i: int) -> str:
-    """How an instance is called in a message."""
-    return f"{field}[{i}]" if field == "instances" else field
+def _by_key(parts: Sequence[EncodedBlock]) -> dict[str, EncodedBlock]:
+    """Blocks by the keys of an instance: their names, or those of their columns."""
+    return {key: part for part in parts for key in part.columns or [part.name]}
+
+
+def _vector_of(width: int) -> Any:
+    return Annotated[list[_Number], Field(min_length=width, max_length=width)]
+
+
+def _type_of(part: EncodedBlock) -> Any:
+    """The type of a value of a block."""
+    if part.kind == "vector":
+        return _vector_of(part.encoder.n_features)
+    if part.kind == "sparse":
+        return dict[str, _Number]
+    types: Mapping[str, Any] = {
+        NUMBERS: _Number | None,
+        CATEGORIES: Annotated[Any, AfterValidator(_category)],
+    }
+    return types.get(part.kind, str | None)
+
+
+def _category(value: Any) -> Any:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise ValueError("must be a text or an integer, or null")
+    return value
+
+
+def _sparse_rows(
+    instances: Sequence[dict[str, float]], width: int, names: Mapping[str, int], field: str
+) -> sp.csr_matrix:
+    """Rows of objects {feature: value}, whose keys are names of features or numbers of columns."""
+    columns: list[int] = []
+    indptr = [0]
+    for values in instances:
+        row = [_column_of(key, width, names, field) for key in values]
+        if len(set(row)) < len(row):
+            raise HTTPException(422, f"{field} must name each feature once")
+        columns += row
+        indptr.append(len(columns))
+    data = np.array([value for values in instances for value in values.values()], np.float64)
+    rows = sp.csr_matrix((data, np.array(columns, np.int32), indptr), shape=(len(instances), width))
+    rows.sort_indices()
+    return rows
+
+
+def _column_of(key: str, width: int, names: Mapping[str, int], field: str) -> int:
+    if key in names:
+        return names[key]
+    if key.isascii() and key.isdigit() and len(key) < 12 and int(key) < width:
+        return int(key)
+    known = "names of features" if names else f"numbers of features in [0, {width})"
+    raise HTTPException(422, f"{field} must have {known} for keys, got {key[:60]!r}")

@@ -1,185 +1,144 @@
-"""The bodies of requests, as pydantic models, and what a client is told of one that does not fit."""
+"""The shapes of requests, as pydantic models, and what a client is told of a request that does not fit."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    Tag,
-    ValidationError,
-)
+from fastapi import HTTPException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from metarank._util.json import parse_json
-from metarank.apps.serve.errors import Refused, invalid
+from metarank._util.json import first_repeated, parse_json
 from metarank.thresholds.set_metrics import METRICS
 
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+# Instances of a request, labels ranked for each, labels explained.
+MOST_ROWS, MOST_LABELS, MOST_EXPLAINED = 256, 1_000, 10
+# Fields of a form, which are read before it is known whether they serve.
+_MOST_FIELDS = 100
+_METADATA = "metadata_"
 
-def _kind(value: Any) -> str | None:
-    kinds: dict[type, str] = {str: "text", dict: "sparse", list: "dense"}
-    return kinds.get(type(value))
-
-
-def _value_kind(value: Any) -> str | None:
-    kinds: dict[type, str] = {str: "text", dict: "object", list: "vector", type(None): "number"}
-    return "number" if type(value) in (int, float) else kinds.get(type(value))
-
-
-# The value of a feature or of a block, which the model's kind of it decides.
-Value = Annotated[
-    Annotated[StrictFloat | None, Tag("number")]
-    | Annotated[StrictStr, Tag("text")]
-    | Annotated[list[StrictFloat | StrictStr | None], Tag("vector")]
-    | Annotated[dict[str, StrictFloat], Tag("object")],
-    Discriminator(
-        _value_kind,
-        custom_error_type="value",
-        custom_error_message="must be a number, or of a block a text, a list or an object",
-    ),
-]
-
-Instance = Annotated[
-    Annotated[StrictStr, Tag("text")]
-    | Annotated[dict[str, Value], Tag("sparse")]
-    | Annotated[list[StrictFloat], Tag("dense")],
-    Discriminator(
-        _kind,
-        custom_error_type="instance",
-        custom_error_message="must be a text, an object {feature: value} or a list of numbers; of a model of "
-        "blocks an object {block: value}",
-    ),
-]
-
-
-def _label_kind(value: Any) -> str | None:
-    kinds: dict[type, str] = {str: "name", int: "id"}
-    return kinds.get(type(value))
-
-
-Label = Annotated[
-    Annotated[StrictStr, Tag("name")] | Annotated[StrictInt, Tag("id")],
-    Discriminator(
-        _label_kind, custom_error_type="label", custom_error_message="must be the id or the name of a label"
-    ),
-]
-
-
-def _lists_kind(value: Any) -> str | None:
-    if type(value) is not list:
-        return None
-    return "rows" if value and type(value[0]) is list else "one"
-
-
-# One list of labels for all instances of the request, or one list for each of them.
-LabelLists = Annotated[
-    Annotated[list[Label], Tag("one")] | Annotated[list[list[Label]], Tag("rows")],
-    Discriminator(
-        _lists_kind,
-        custom_error_type="labels",
-        custom_error_message="must be a list of labels, or one such list for each instance",
-    ),
-]
-
-
-# By source: the pairs [label, score] of the one instance, or such a list for each of several.
-PairsOf = dict[StrictStr, list[Any]]
+_Count = Annotated[int, Field(ge=1, le=MOST_LABELS)]
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    """What every request may say of the ranking; the fields are arguments of `MetaRanker.rank`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    allowed: Any = Field(None, description="one list of labels, ids or names, or one for each instance")
+    exclude: Any = Field(None, description="as allowed")
+    candidates: dict[str, list[Any]] | None = Field(
+        None, description="by source: the pairs [label, score] of the instance, or such a list for each"
+    )
+    pair_features: dict[str, list[Any]] | None = Field(None, description="as candidates")
+    propensity_weight: float | None = None
 
 
 class RankRequest(_Body):
     """What `POST /rank` takes: one instance, or several, and what is asked of them."""
 
-    instance: Instance | None = None
-    instances: Annotated[list[Instance], Field(min_length=1)] | None = None
-    k: Annotated[StrictInt, Field(ge=1)] = 10
-    allowed: LabelLists | None = None
-    exclude: LabelLists | None = None
-    candidates: PairsOf | None = None
-    pair_features: PairsOf | None = None
-    propensity_weight: StrictFloat | None = None
-    optimize: StrictStr | None = Field(None, description=f"one of {', '.join(METRICS)}, or 'recall>=0.9'")
-    probabilities: Annotated[bool, Field(strict=True)] = False
+    instance: Any = Field(None, description="a text, features {name: value} or [value], or {block: value}")
+    instances: Annotated[list[Any], Field(min_length=1, max_length=MOST_ROWS)] | None = None
+    k: _Count = 10
+    optimize: str | None = Field(None, description=f"one of {', '.join(METRICS)}, or 'recall>=0.9'")
+    probabilities: bool = False
 
 
 class ExplainRequest(_Body):
-    """What `POST /explain` takes: an instance, and the labels to be explained; by default the k best.
+    """What `POST /explain` takes: an instance, and the labels to be explained; by default the k best."""
 
-    What restricts or weighs the ranking is that of `POST /rank`.
-    """
+    instance: Any = Field(description="as of RankRequest")
+    labels: Annotated[list[Any], Field(min_length=1, max_length=MOST_EXPLAINED)] | None = None
+    k: Annotated[int, Field(ge=1, le=MOST_EXPLAINED)] = 3
+    n_neighbors: _Count = 3
 
-    instance: Instance
-    labels: Annotated[list[Label], Field(min_length=1)] | None = None
-    k: Annotated[StrictInt, Field(ge=1)] = 3
-    n_neighbors: Annotated[StrictInt, Field(ge=1)] = 3
-    allowed: LabelLists | None = None
-    exclude: LabelLists | None = None
-    candidates: PairsOf | None = None
-    pair_features: PairsOf | None = None
-    propensity_weight: StrictFloat | None = None
+
+class SuggestRequest(BaseModel):
+    """What `POST /v1/projects/{project}/suggest` takes: the fields of a form of Annif's `http` backend."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    limit: _Count = 10
+    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    project: str | None = Field(None, description="not used: the path names the project")
 
 
 Body = TypeVar("Body", RankRequest, ExplainRequest)
 
-# Tags of unions, which pydantic puts into the place of an error and no client knows.
-_TAGS = {"text", "sparse", "dense", "name", "id", "one", "rows", "number", "vector", "object"}
 
-
-def read_body(kind: type[Body], body: bytes) -> Body:
+def read_json(kind: type[Body], body: bytes) -> Body:
     """The request in a body of JSON.
 
     Raises
     ------
-    Refused
+    HTTPException
         422, naming the field and its rule.
 
     Examples
     --------
-    >>> read_body(RankRequest, b'{"instance": "a text", "k": 3}').k
+    >>> read_json(RankRequest, b'{"instance": "a text", "k": 3}').k
     3
     >>> try:
-    ...     read_body(RankRequest, b'{"instance": "a text", "k": "3"}')
-    ... except Refused as refused:
-    ...     print(refused.message)
-    k must be a valid integer, got "3"
+    ...     read_json(RankRequest, b'{"instance": "a text", "k": "3"}')
+    ... except HTTPException as refused:
+    ...     print(refused.status_code, refused.detail)
+    422 k must be a valid integer, got "3"
     """
     try:
-        read = kind.model_validate_json(body)
-        parse_json(body)  # pydantic keeps the last of the values of a repeated key, without a word
-        return read
+        return kind.model_validate(parse_json(body))
     except ValidationError as error:
         raise refusal(error) from None
-    except json.JSONDecodeError as error:
-        raise invalid("body", f"the body must be JSON of distinct keys: {error.msg}") from None
+    except ValueError as error:  # of the encoding and of endless numbers too
+        reason = getattr(error, "msg", _cut(str(error)))
+        raise HTTPException(422, f"the body must be JSON of distinct keys: {reason}") from None
 
 
-def refusal(error: ValidationError) -> Refused:
-    """The first thing that is wrong with a request, in words."""
+def read_form(body: bytes) -> tuple[SuggestRequest, dict[str, str]]:
+    """The request in a form, and the fields of the document's metadata, by their names without "metadata_".
+
+    Raises
+    ------
+    HTTPException
+        422, naming the field and its rule.
+
+    Examples
+    --------
+    >>> read_form(b"text=a+text&limit=3&metadata_title=one")
+    (SuggestRequest(text='a text', limit=3, threshold=0.0, project=None), {'title': 'one'})
+    """
+    how: dict[str, Any] = {"keep_blank_values": True, "strict_parsing": True, "errors": "strict"}
+    try:
+        fields = parse_qsl(body.decode(), max_num_fields=_MOST_FIELDS, **how)
+    except ValueError:  # of the encoding too
+        rule = f"the body must be a form in UTF-8 of at most {_MOST_FIELDS} fields, name=value joined by &"
+        raise HTTPException(422, rule) from None
+    twice = first_repeated(name for name, _ in fields)
+    if twice is not None:
+        raise HTTPException(422, f"{_cut(twice)} must be given once")
+    given = dict(fields)
+    metadata = {name[len(_METADATA) :]: given.pop(name) for name in list(given) if name.startswith(_METADATA)}
+    try:
+        return SuggestRequest.model_validate(given), metadata
+    except ValidationError as error:
+        raise refusal(error) from None
+
+
+def refusal(error: ValidationError, field: Sequence[str | int] = ()) -> HTTPException:
+    """422, with the first thing that is wrong in words; `field` is where the checked value stands."""
     first = error.errors(include_url=False, include_context=False)[0]
-    kind, value = first["type"], first.get("input")
-    if kind == "json_invalid":
-        return invalid("body", f"the body must be JSON: {first['msg'].removeprefix('Invalid JSON: ')}")
-    place = [part for part in first["loc"] if part not in _TAGS or part == first["loc"][0]]
-    field = _cut(str(place[0])) if place else "body"
-    where = field + "".join(f"[{_cut(repr(part))}]" for part in place[1:])
-    if kind == "missing":
-        return invalid(field, f"{where} is required")
-    if kind == "extra_forbidden":
-        return invalid(field, f"{where} is not a field of this request")
-    if kind == "too_short":
-        return invalid(field, f"{where} must hold at least 1 item, got none")
-    rule = first["msg"].removeprefix("Input should").removeprefix(" be").strip()
-    rule = rule if rule.startswith("must") else f"must be {rule}"
-    return invalid(field, f"{where} {rule}, got {_shown(value)}")
+    place = [*field, *first["loc"]] or ["body"]
+    where = _cut(str(place[0])) + "".join(f"[{_cut(repr(part))}]" for part in place[1:])
+    rules = {"missing": "is required", "extra_forbidden": "is not a field of this request"}
+    if first["type"] in rules:
+        return HTTPException(422, f"{where} {rules[first['type']]}")
+    rule = re.sub(r"^\w+ should", "must", first["msg"].removeprefix("Value error, "))
+    rule = re.sub(r" after validation, not .*| or instance of .*", "", rule)
+    return HTTPException(422, f"{where} {rule}, got {_shown(first['input'])}")
 
 
 def _shown(value: Any) -> str:

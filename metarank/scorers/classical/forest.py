@@ -13,20 +13,21 @@ from sklearn.tree import ExtraTreeRegressor
 
 from metarank import _core
 from metarank._util.parameters import check_integer, with_parameters
+from metarank._util.progress import report
 from metarank._util.threads import in_threads
-from metarank.persist.fields import Array, Csr, Declared, Entries, Params
+from metarank.persist.fields import Array, Csr, Declared, Group, Params
 from metarank.persist.spec import Spec
-from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble
+from metarank.scorers.base import LabelScorer
 from metarank.types.arrays import csr_parts, dense_blocks, joined_ids, require_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 # What scikit-learn draws the seed of a tree below.
 _MOST_SEED = np.iinfo(np.int32).max
 
 
 @with_parameters
-class ExtraTrees(TreeEnsemble):
+class ExtraTrees(LabelScorer):
     """The share of relevant training rows in the leaf a row falls into, averaged over random trees.
 
     One forest for all labels (Geurts et al. 2006): a split minimises the squared error summed over
@@ -62,13 +63,13 @@ class ExtraTrees(TreeEnsemble):
     max_features: float | int | str = "sqrt"
 
     is_classifier = True
-    trees_per_block: ClassVar[int] = 50
 
     saved: ClassVar[Spec] = Spec(
         Params(check=lambda trees: trees._check_params()),
         Declared("n_features_", size="d"),
-        Entries(
+        Group(
             "arrays_",
+            dict,
             Array("feature", np.int32, ("nodes",)),
             Array("threshold", np.float64, ("nodes",)),
             Array("children", np.int32, ("nodes", 2)),
@@ -77,8 +78,8 @@ class ExtraTrees(TreeEnsemble):
         ),
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> ExtraTrees:
-        """Learn from the rows of the View. Returns self.
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> ExtraTrees:
+        """Learn from the rows of the TrainingView. Returns self.
 
         Raises
         ------
@@ -87,7 +88,10 @@ class ExtraTrees(TreeEnsemble):
             `max_features`.
         """
         self._check_params()
-        self._learn(view, None, n_jobs)
+        trees = self._grow(view, n_jobs)
+        self.n_features_: int = view.n_features
+        self.arrays_: dict[str, Any] = _joined([_arrays_of(tree) for tree in trees])
+        self.__dict__.pop("_forest", None)
         return self
 
     def _check_params(self) -> None:
@@ -99,13 +103,12 @@ class ExtraTrees(TreeEnsemble):
         """A third of the trees."""
         return clone(self).set_params(n_trees=max(1, self.n_trees // 3))
 
-    def _grow(
-        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
-    ) -> dict[str, Any]:
+    def _grow(self, view: TrainingView, n_jobs: int) -> list[Any]:
+        """The trees of scikit-learn."""
         require_rows(view)
         seeds = np.random.RandomState(
             int(np.random.default_rng([view.seed, view.n_features]).integers(2**31))
-        ).randint(_MOST_SEED, size=first + count)[first:]
+        ).randint(_MOST_SEED, size=self.n_trees)
         relevant = np.ascontiguousarray(view.Y.toarray() > 0, np.float64)
         X = view.X
         if sp.issparse(X):  # scikit-learn's trees read 32-bit indices only
@@ -123,13 +126,11 @@ class ExtraTrees(TreeEnsemble):
             with config_context(skip_parameter_validation=number > 0):
                 return tree.fit(X, relevant, check_input=False).tree_
 
-        return _joined([_arrays_of(tree) for tree in in_threads(grown, range(count), n_jobs=n_jobs)])
-
-    def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_: int = blocks[0].n_features
-        arrays = [block.arrays for block in blocks]
-        self.arrays_: dict[str, Any] = arrays[0] if len(arrays) == 1 else _joined(arrays)
-        self.__dict__.pop("_forest", None)
+        trees = []
+        for number, tree in enumerate(in_threads(grown, range(self.n_trees), n_jobs=n_jobs), 1):
+            trees.append(tree)
+            report(f"tree {number} of {self.n_trees}", number / self.n_trees)
+        return trees
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]

@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_choice, with_parameters
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
-from metarank.persist.fields import Array, Nested, Number, Object, Params
+from metarank.persist.fields import Array, Group, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.classical.kernels import METRICS, GramScorer, Kernel, ridge_term, tuned_kernel
 from metarank.types.arrays import linear_scores
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 _LINEAR_ALPHA = 0.3
 
@@ -35,7 +35,7 @@ def _is_dual(scorer: Any) -> bool:
 class KernelRidge(GramScorer):
     """The kernel ridge regression of each label's 0/1 column.
 
-    With the Gram matrix K of the View's rows and Y its 0/1 label matrix, the dual coefficients are
+    With the Gram matrix K of the TrainingView's rows and Y its 0/1 label matrix, the dual coefficients are
     ``A = (K + 1 + alpha m I)^-1 Y`` and the scores ``(k(x) + 1) A``, m the mean of K's diagonal;
     the constant kernel 1 stands for the intercept. One Cholesky factorisation serves all labels.
 
@@ -46,17 +46,17 @@ class KernelRidge(GramScorer):
         made dense for them. "auto": "rbf" for dense X, "linear" for sparse X.
     gamma, alpha : float or "auto"
         "auto": the values with the least squared error on held-out folds of at most 1,000 rows of the
-        View (for the linear kernel alpha is then 0.3).
+        TrainingView (for the linear kernel alpha is then 0.3).
     scaling : "auto", "unit" or "raw"
         Whether distances are taken between the columns as scaled, or as the user gave them; "auto"
         chooses along with gamma.
     max_rows : int
-        Rows the View may have; memory grows with their square.
+        Rows the TrainingView may have; memory grows with their square.
 
     Notes
     -----
     Column: ``rbf_ridge``, ``laplacian_ridge`` or ``linear_ridge``. A label without relevant (or without
-    irrelevant) rows in the View scores 0 (or 1) for every row.
+    irrelevant) rows in the TrainingView scores 0 (or 1) for every row.
 
     Examples
     --------
@@ -80,8 +80,9 @@ class KernelRidge(GramScorer):
     saved: ClassVar[Spec] = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True, optional=True),
-        Nested(
+        Group(
             "fitted",
+            None,
             Number("alpha_", 0, key="alpha_"),
             Array("bias_", np.float32, ("L",), key="bias_"),
             Array("weights_", np.float32, ("d", "L"), key="weights_", when=_is_linear),
@@ -90,8 +91,8 @@ class KernelRidge(GramScorer):
         ),
     )
 
-    def tuned(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
-        """An unfitted copy whose free parameters are tuned on this View."""
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> KernelRidge:
+        """An unfitted copy whose free parameters are tuned on this TrainingView."""
         return clone(self).set_params(**self._chosen(view, n_jobs))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -100,14 +101,10 @@ class KernelRidge(GramScorer):
         scores = self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)
         return {f"{self.kernel_.name}_ridge": scores}
 
-    def _chosen(self, view: View, n_jobs: int) -> dict[str, Any]:
+    def _chosen(self, view: TrainingView, n_jobs: int) -> dict[str, Any]:
         """Parameters with nothing left to choose."""
-        if self.kernel not in ("auto", "linear", *METRICS):
-            raise ValueError(
-                f"kernel must be 'auto', 'linear', {', '.join(map(repr, METRICS))}, got {self.kernel!r}"
-            )
-        if self.scaling not in ("auto", "unit", "raw"):
-            raise ValueError(f"scaling must be 'auto', 'unit' or 'raw', got {self.scaling!r}")
+        check_choice("kernel", self.kernel, ("auto", "linear", *METRICS))
+        check_choice("scaling", self.scaling, ("auto", "unit", "raw"))
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if value != "auto" and not (isinstance(value, (int, float)) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be 'auto' or a positive number, got {value!r}")
@@ -129,7 +126,7 @@ class KernelRidge(GramScorer):
         scaling = "unit" if kernel.scale is None else "raw"
         return {"kernel": name, "gamma": kernel.gamma, "alpha": alpha, "scaling": scaling}
 
-    def _tune(self, view: View, n_jobs: int) -> None:
+    def _tune(self, view: TrainingView, n_jobs: int) -> None:
         """Set `kernel_` and `alpha_`, choosing what is left open."""
         params = {**self.get_params(), **self._chosen(view, n_jobs)}
         self.alpha_: float = float(params["alpha"])
@@ -139,7 +136,7 @@ class KernelRidge(GramScorer):
             scale = None if applied is None else (1.0 / applied).astype(np.float32)
             self.kernel_ = Kernel(params["kernel"], float(params["gamma"]), scale)
 
-    def _solve(self, gram: np.ndarray, view: View) -> None:
+    def _solve(self, gram: np.ndarray, view: TrainingView) -> None:
         # A factorisation of each fold's own: the closed form through the inverse of all rows would carry the
         # fold's labels in its rounding.
         relevant = (view.Y.toarray() > 0).astype(np.float64)

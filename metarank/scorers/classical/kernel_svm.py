@@ -15,7 +15,7 @@ from metarank.persist.fields import Array, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.classical.kernels import GramScorer, Kernel
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 
 @with_parameters
@@ -32,11 +32,11 @@ class KernelSVM(GramScorer):
     gamma : float or "scale"
         "scale": 1 / d, d the number of columns, which have unit variance.
     max_rows : int
-        Rows the View may have; memory grows with their square.
+        Rows the TrainingView may have; memory grows with their square.
 
     Notes
     -----
-    Column: ``svm``. A label without relevant (or without irrelevant) rows in the View scores -1 (or 1).
+    Column: ``svm``. A label without relevant (or without irrelevant) rows in the view scores -1 (or 1).
 
     Examples
     --------
@@ -67,7 +67,7 @@ class KernelSVM(GramScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         return {"svm": self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)}
 
-    def _tune(self, view: View, n_jobs: int) -> None:
+    def _tune(self, view: TrainingView, n_jobs: int) -> None:
         for name, value in (("C", self.C), ("gamma", self.gamma)):
             if (name, value) != ("gamma", "scale") and not (
                 isinstance(value, (int, float)) and 0 < value < np.inf
@@ -77,7 +77,7 @@ class KernelSVM(GramScorer):
         gamma = 1.0 / max(1, view.n_features) if isinstance(self.gamma, str) else float(self.gamma)
         self.kernel_ = Kernel("rbf", gamma)
 
-    def _solve(self, gram: np.ndarray, view: View) -> None:
+    def _solve(self, gram: np.ndarray, view: TrainingView) -> None:
         relevant = view.Y.toarray() > 0
         n, n_labels = relevant.shape
         dual = np.zeros((n_labels, n), np.float32)

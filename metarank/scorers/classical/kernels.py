@@ -14,12 +14,11 @@ from metarank import _core
 from metarank._util.threads import in_threads, single_threaded_blas
 from metarank.persist.fields import Array, Number, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import HeldOutColumns
 from metarank.scorers.crossfit import scatter_folds
-from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.arrays import csr_parts, dense, dense_blocks, require_rows, sample_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import Features, TrainingSet, TrainingView
 
 METRICS = {"rbf": "squared_l2", "laplacian": "l1"}
 # Rows the parameters are chosen on at most.
@@ -79,8 +78,8 @@ class Kernel(Saved):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
 
-class GramScorer(LabelScorer):
-    """A classifier of each label, learned from one Gram matrix of the View's rows for all labels and folds.
+class GramScorer(HeldOutColumns):
+    """A classifier of each label, learned from one Gram matrix of the view's rows for all labels and folds.
 
     A subclass tunes `kernel_` (None: linear) and what else it needs in `_tune`, and learns in `_solve`.
     """
@@ -89,13 +88,13 @@ class GramScorer(LabelScorer):
     max_rows: int
     kernel_: Kernel | None
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> Self:
-        """Learn from the rows of the View. Returns self.
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
+        """Learn from the rows of the TrainingView. Returns self.
 
         Raises
         ------
         ValueError
-            If a parameter is out of its range or the View has more than `max_rows` rows.
+            If a parameter is out of its range or the TrainingView has more than `max_rows` rows.
         """
         self._tune(view, n_jobs)
         with single_threaded_blas():
@@ -103,13 +102,12 @@ class GramScorer(LabelScorer):
         return self
 
     def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
         """Columns of the pairs of training rows, to the byte as from fits without the row's fold.
 
         The Gram matrix is computed once. What is learned of it without a fold never sees the fold's labels.
         """
-        rows = np.arange(len(data.fold)) if rows is None else rows
         tuned = clone(self.tuned(data.view(), n_jobs=n_jobs))
         tuned._tune(data.view(), n_jobs)
         gram = tuned._gram(data.X, n_jobs)
@@ -125,15 +123,12 @@ class GramScorer(LabelScorer):
         with single_threaded_blas():
             return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
 
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        n = sizes.n_rows
-        matrices = f"matrices of {type(self).__name__}, {n} x {n}"
-        return [MemoryPart(matrices, 3 * 8 * n * n, (DESCRIBE, FIT), "take effort='low'")]
-
-    def _check_view(self, view: View) -> None:
+    def _check_view(self, view: TrainingView) -> None:
         require_rows(view)
         if view.n_rows > self.max_rows:
-            raise ValueError(f"the View must have at most max_rows={self.max_rows} rows, got {view.n_rows}")
+            raise ValueError(
+                f"the TrainingView must have at most max_rows={self.max_rows} rows, got {view.n_rows}"
+            )
 
     def _gram(self, X: Features, n_jobs: int) -> np.ndarray:
         if self.kernel_ is not None:
@@ -141,30 +136,30 @@ class GramScorer(LabelScorer):
             return self.kernel_.matrix(A, A, n_jobs)
         return linear_gram(X, n_jobs)
 
-    def _tune(self, view: View, n_jobs: int) -> None:
+    def _tune(self, view: TrainingView, n_jobs: int) -> None:
         """Check the parameters, and set `kernel_`; what is left open is chosen."""
         raise TypeError(f"{type(self).__name__} must implement _tune")
 
-    def _solve(self, gram: np.ndarray, view: View) -> None:
-        """Learn from the Gram matrix of the View's rows, which may be overwritten."""
+    def _solve(self, gram: np.ndarray, view: TrainingView) -> None:
+        """Learn from the Gram matrix of the TrainingView's rows, which may be overwritten."""
         raise TypeError(f"{type(self).__name__} must implement _solve")
 
 
 def linear_gram(X: Features, n_jobs: int) -> np.ndarray:
     """The inner products of all pairs of rows, float64 (n, n)."""
     gram = np.zeros((X.shape[0], X.shape[0]))
-    _core.sparse_gram(X.shape[1], *csr_parts(sp.csr_matrix(X)), gram, n_jobs)
+    _core.sparse_gram((*csr_parts(sp.csr_matrix(X)), X.shape[1]), gram, n_jobs)
     return gram
 
 
 def tuned_kernel(
-    view: View, name: str, *, gamma: float | None, alpha: float | None, scaling: str, n_jobs: int
+    view: TrainingView, name: str, *, gamma: float | None, alpha: float | None, scaling: str, n_jobs: int
 ) -> tuple[Kernel, float]:
     """The kernel and the ridge penalty of least squared error on held-out folds.
 
     Parameters left None (scaling "auto") are searched: the columns as scaled or as given, gamma by
     factors of 2 around the inverse median distance, alpha by factors of 3, one after the other
-    until neither moves. At most 1,000 rows of the View are looked at.
+    until neither moves. At most 1,000 rows of the TrainingView are looked at.
 
     Returns
     -------
@@ -189,9 +184,9 @@ def tuned_kernel(
             return 0.0, start, alpha if alpha is not None else 0.3
         return _descend(D, Y, fold, start, alpha if alpha is not None else 0.3, gamma is None, alpha is None)
 
-    found = list(in_threads(search, scales, n_jobs=min(n_jobs, len(scales))))
-    best = min(range(len(found)), key=lambda i: found[i][0])
-    _, chosen_gamma, chosen_alpha = found[best]
+    searched = list(in_threads(search, scales, n_jobs=min(n_jobs, len(scales))))
+    best = min(range(len(searched)), key=lambda i: searched[i][0])
+    _, chosen_gamma, chosen_alpha = searched[best]
     return Kernel(name, float(chosen_gamma), scales[best]), float(chosen_alpha)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,21 +16,20 @@ from metarank._util.elementary import log, log2
 from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Declared, Ids, Object, Params
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import HeldOutProposals
 from metarank.scorers.given.lists import places, rows_of
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.neighbors.training_rows import check_lists
-from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
-from metarank.types.view import TrainingSet, View
+from metarank.types.view import TrainingSet, TrainingView
 
 # The best candidates of each source that describe a row; the rest says little, and costs much.
 _BEST = 100
 
 
 @with_parameters
-class GivenLinear(LabelScorer):
+class GivenLinear(HeldOutProposals):
     """Linear scores of labels by all that others propose for the row: labels that are right where these are
     proposed, though they may be no candidates themselves.
 
@@ -68,8 +67,8 @@ class GivenLinear(LabelScorer):
         Object("linear_", OneVsAll, {"d": "features", "L": "known"}),
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> GivenLinear:
-        """Learn from the rows of the View and their candidates. Returns self."""
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> GivenLinear:
+        """Learn from the rows of the TrainingView and their candidates. Returns self."""
         rows = self._see(view.shared(self._key, lambda X: _Rows.of(view.all_given, self.given)), view.Y)
         data = TrainingSet(rows.X[view.rows], view.Y[:, self.labels_], view.fold, seed=view.seed)
         self.linear_: OneVsAll = _linear().fit(data.view(), n_jobs=n_jobs)
@@ -88,9 +87,9 @@ class GivenLinear(LabelScorer):
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """The column, float32 (m,). X is what is given of the rows."""
         check_lists(candidates, X.n_rows, self.n_labels_)
-        known, own = self._known(candidates)
+        known, of_known = self._known(candidates)
         rows = _features(X, self.given, self.features_, self.idf_)
-        return self._column(known, self.linear_.score(rows, own, n_jobs=n_jobs))
+        return self._column(known, self.linear_.score(rows, of_known, n_jobs=n_jobs))
 
     def shortlist(self, X: Given, k: int, *, n_jobs: int = 1) -> Candidates:
         """The k labels of largest score."""
@@ -103,8 +102,8 @@ class GivenLinear(LabelScorer):
         """The column of training rows, equal to that of fits without the row's fold, before small weights are
         pruned."""
         out, inside = self._for_training_rows(data)
-        known, own = out._known(candidates)
-        return out._column(known, _linear().score_held_out(inside, own, rows=rows, n_jobs=n_jobs))
+        known, of_known = out._known(candidates)
+        return out._column(known, _linear().score_held_out(inside, of_known, rows=rows, n_jobs=n_jobs))
 
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
@@ -117,14 +116,12 @@ class GivenLinear(LabelScorer):
         """A copy that knows the labels of all rows, and these rows with the features and labels it reads."""
         out = copy(self)
         given = data.read_by(self)
-        found = out._see(data.shared(self._key, lambda X: _Rows.of(given, self.given)), data.Y)
+        seen = out._see(data.shared(self._key, lambda X: _Rows.of(given, self.given)), data.Y)
 
         def inside(X: object) -> TrainingSet:
             hidden = None if data.hidden_in is None else data.hidden_in[out.labels_]
             Y = sp.csr_matrix(data.Y[:, out.labels_])
-            own = TrainingSet(found.X, Y, data.fold, seed=data.seed, hidden_in=hidden)
-            own.keeps_products = data.keeps_products
-            return own
+            return TrainingSet(seen.X, Y, data.fold, seed=data.seed, hidden_in=hidden)
 
         # Proposing and describing share the products that it keeps.
         return out, data.shared(f"held-out {self._key}", inside)
@@ -140,22 +137,14 @@ class GivenLinear(LabelScorer):
         labels = np.searchsorted(self.labels_, candidates.labels[known]).astype(np.int32)
         return known, Candidates.of_core(before[candidates.indptr], labels, len(self.labels_), {})
 
-    def _column(self, known: np.ndarray, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _column(self, known: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         column = np.zeros(len(known), np.float32)
-        column[known] = found[_linear().column]
+        column[known] = columns[_linear().column]
         return {"given_linear": column}
 
-    def _named(self, found: Candidates) -> Candidates:
-        scores = {"given_linear": found.final_score}
-        return Candidates.of_core(found.indptr, self.labels_[found.labels], self.n_labels_, scores)
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        n, L = sizes.Y.shape
-        width = len(self.given) * min(L, _BEST * n)
-        own = replace(
-            sizes, X=sp.csr_matrix((n, width), dtype=np.float32), Y=sizes.Y[:, np.unique(sizes.Y.indices)]
-        )
-        return _linear().memory(own, keeps_products=keeps_products)
+    def _named(self, candidates: Candidates) -> Candidates:
+        scores = {"given_linear": candidates.final_score}
+        return Candidates.of_core(candidates.indptr, self.labels_[candidates.labels], self.n_labels_, scores)
 
 
 def _linear() -> OneVsAll:
@@ -192,11 +181,11 @@ def _best(
     given: Given, source: str, number: int, n_sources: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, feature and place of the best candidates of one source."""
-    own = given.scores[source]
-    place = places(own)
+    lists = given.scores[source]
+    place = places(lists)
     kept = np.flatnonzero(place < _BEST)
-    row = rows_of(own)
-    return row[kept], own.indices[kept].astype(np.int64) * n_sources + number, place[kept]
+    row = rows_of(lists)
+    return row[kept], lists.indices[kept].astype(np.int64) * n_sources + number, place[kept]
 
 
 def _features(given: Given, sources: Sequence[str], features: np.ndarray, idf: np.ndarray) -> sp.csr_matrix:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from metarank._util.parameters import check_integer, check_real, with_parameters
-from metarank._util.progress import report
+from metarank import _core
+from metarank._util.parameters import check_choice, check_integer, check_real, with_parameters
+from metarank._util.progress import is_heard, report
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.metrics.propensity import inv_propensity
 from metarank.persist.fields import Number, Object, Params
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Planned
+from metarank.scorers.base import HeldOutProposals, Planned
 from metarank.scorers.crossfit import refit_columns, refit_shortlist, scatter_folds, stack_folds
 from metarank.scorers.label_weights import propensity_curve
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
-from metarank.scorers.linear.squared_hinge import squared_hinge_weights
 from metarank.scorers.linear.weight_index import Parts, WeightIndex
 from metarank.scorers.neighbors.training_rows import as_canonical
-from metarank.scorers.sizes import DESCRIBE, FIT, STAGES, FitSizes, MemoryPart
-from metarank.scorers.tuning import TUNED, Tunable
-from metarank.types.arrays import require_rows, sample_rows
+from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.trees.hierarchy import learn_hierarchy
+from metarank.types.arrays import csr_parts, pruning_factors, require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import Features, TrainingSet, TrainingView
 
 LOSSES = ("squared_hinge", "ridge")
 RELEVANCES = ("auto", "binary", "inverse-propensity", "graded")
@@ -38,10 +38,14 @@ _C_GRID = (1 / 20, 1 / 6, 1 / 2, 3 / 2)
 _CHOICE_ROWS = 3000
 _LEAST_CHOICE_ROWS = 10
 _QUERY_ROWS = 256
+# Similar labels that are trained together.
+_GROUP = 16
+# Groups that tell how small a weight is too small.
+_SAMPLE_GROUPS = 16
 
 
 @with_parameters
-class OneVsAll(Tunable):
+class OneVsAll(HeldOutProposals, Shortlister):
     """Linear scores ``w . x + b`` for every label, with small weights pruned.
 
     Parameters
@@ -58,12 +62,12 @@ class OneVsAll(Tunable):
         rare labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge,
         "binary" for the squared hinge.
     propensity : "default", "wikipedia", "amazon" or (a, b)
-        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the counts in the View. With fewer
+        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the counts in the view. With fewer
         than 3 rows all labels have weight 1.
     C : float in [1e-12, 1e6] or "auto"
         Weight of the loss; the usual penalty of ridge regression is 1 / (2 C). "auto": 1 for the squared
         hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
-        leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the View.
+        leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the view.
     weights_per_label : int or None
         Average number of weights that are kept per label: the largest over all labels, by absolute value
         times the square root of the root mean square of their feature. None keeps all.
@@ -76,15 +80,9 @@ class OneVsAll(Tunable):
     max_size : int
         Ridge: largest factorisation, in rows or features, whichever are fewer: memory grows with its
         square, time with its cube. Larger problems are solved by conjugate gradients.
-    verbose : int
-        1 shows the progress of `fit`; see `MetaRanker`.
-    tune : int
-        As in `Parabel`: the number of settings to try on held-out rows, judged by nDCG@5, for inverse
-        propensities PSP@5, for graded relevance WP@5.
 
     Attributes
     ----------
-    best_params_, choices_ : see `Parabel`
     C_ : float
     index_ : WeightIndex
     n_features_in_, n_labels_ : int
@@ -96,7 +94,7 @@ class OneVsAll(Tunable):
     TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows have the same weight:
     `fit` refuses a `sample_weight`.
 
-    Column: ``ova_<loss>``. A label without a relevant row in the View is never proposed; its score is 0
+    Column: ``ova_<loss>``. A label without a relevant row in the view is never proposed; its score is 0
     (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
 
     Examples
@@ -117,35 +115,12 @@ class OneVsAll(Tunable):
     max_epochs: int = 6
     intercept_scaling: float = 0.1
     max_size: int = 20_000
-    verbose: int = 0
 
     is_classifier = True
-    settings: ClassVar[dict[str, tuple[dict[str, Any], ...]]] = {
-        "squared_hinge": (
-            {},
-            {"max_epochs": 3},
-            {"weights_per_label": 50},
-            {"C": 0.3},
-            {"C": 3.0},
-            {"weights_per_label": 500},
-            {"C": 0.3, "max_epochs": 12},
-            {"C": 10.0, "max_epochs": 12},
-        ),
-        "ridge": (
-            {},
-            {"weights_per_label": 50},
-            {"C": 0.02},
-            {"C": 5.0},
-            {"intercept_scaling": 1.0},
-            {"weights_per_label": 500},
-        ),
-    }
-
     saved: ClassVar[Spec] = Spec(
-        Params(tuples=("propensity",), omits=("tune",), check=lambda scorer: scorer._check_params()),
+        Params(tuples=("propensity",), check=lambda scorer: scorer._check_params()),
         Number("C_", 0),
         Object("index_", WeightIndex, ("d", "L"), inline=True),
-        *TUNED,
     )
 
     @property
@@ -153,7 +128,7 @@ class OneVsAll(Tunable):
         """Name of the score."""
         return f"ova_{self.loss}"
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         if sample_weight is not None:
             raise ValueError("OneVsAll does not take sample_weight: it must be None")
         require_rows(view)
@@ -163,7 +138,7 @@ class OneVsAll(Tunable):
         self.C_: float = C
         self.index_: WeightIndex = WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
 
-    def _fit_ridge(self, view: View, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    def _fit_ridge(self, view: TrainingView, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         extended = self._extended(view.X)
         weight = self._label_weight(view.label_counts, view.n_rows)
         targets = _scale_columns(self._targets(view.Y), weight)
@@ -171,21 +146,19 @@ class OneVsAll(Tunable):
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
         penalty = 1 / (2 * C)
         with single_threaded_blas():
-            if SharedRidge.size(extended) <= self.max_size:
-                # Of all rows it is what the held-out scores were made from.
-                whole = view.mask.all()
-                if whole:
-                    ridge = self._shared_ridge(view, penalty, n_jobs)
-                else:
-                    ridge = SharedRidge(extended, penalty, n_jobs=n_jobs)
-                W = ridge.weights(targets, density, view.seed, n_jobs)
-                if whole:  # the largest matrix of a fit, and nobody asks for it any more
-                    view.release(self._ridge_key(penalty))
-            else:
+            if SharedRidge.size(extended) > self.max_size:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
+            elif view.mask.all():  # what the held-out scores were made from
+                W = self._shared_ridge(view, penalty, n_jobs).weights(targets, density, view.seed, n_jobs)
+                view.release(self._ridge_key(penalty))  # the largest matrix of a fit, now of no more use
+            else:
+                ridge = SharedRidge(extended, penalty, n_jobs=n_jobs)
+                W = ridge.weights(targets, density, view.seed, n_jobs)
         return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
 
-    def _fit_squared_hinge(self, view: View, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    def _fit_squared_hinge(
+        self, view: TrainingView, C: float, n_jobs: int
+    ) -> tuple[sp.csr_matrix, np.ndarray]:
         return squared_hinge_weights(
             as_canonical(view.X),
             view.Y,
@@ -198,25 +171,13 @@ class OneVsAll(Tunable):
             n_jobs=n_jobs,
         )
 
-    def tuned(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
-        """An unfitted copy whose `C` is tuned on this View."""
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> OneVsAll:
+        """An unfitted copy whose `C` is tuned on this TrainingView."""
         require_rows(view)
-        found = super().tuned(view, n_jobs=n_jobs)
-        return found.set_params(C=found._tuned_C(view, n_jobs))
+        out: OneVsAll = clone(self)
+        return out.set_params(C=self._tuned_C(view, n_jobs))
 
-    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
-        """The sums of all labels, of few rows."""
-        sums = self.index_.sums(self._row_parts(X), n_jobs)
-        return {} if sums is None else {"sums": sums}
-
-    def score(
-        self,
-        X: Features,
-        candidates: Candidates,
-        *,
-        n_jobs: int | None = 1,
-        sums: np.ndarray | None = None,
-    ) -> dict[str, np.ndarray]:
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """float32 column (m,): ``w . x + b`` of each pair, with the weights that were kept.
 
         Ridge: an estimate of the target, which is 0 for irrelevant labels. Squared hinge: a margin, positive
@@ -228,8 +189,6 @@ class OneVsAll(Tunable):
             If the estimator is not fitted, X is malformed, holds NaN or infinity or has another width than in
             training, or `candidates` are not lists of the labels learned, one for each row of X.
         """
-        if sums is not None:  # those of `search`, for the same rows
-            return {self.column: self.index_.scores_of(sums, candidates)}
         rows = self._row_parts(X)
         candidates = check_candidates(candidates, len(rows[0]) - 1, self.n_labels_)
         return {self.column: self.index_.scores(rows, candidates, resolve_n_jobs(n_jobs))}
@@ -237,37 +196,8 @@ class OneVsAll(Tunable):
     def planned(self) -> Planned:
         return Planned(self.index_.planned(), [self.column])
 
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        name, n, d = type(self).__name__, sizes.n_rows, sizes.n_features
-        weights = 8 * sizes.n_labels * min(d, self.weights_per_label or d)
-        solved = MemoryPart(f"weights of {name}", 3 * weights, (FIT,), "take a smaller weights_per_label")
-        size = min(n, d + 1)
-        if self.loss != "ridge":
-            fits = weights * (sizes.used_folds + 1)
-            return [solved, MemoryPart(f"fits of {name} without folds", fits, (DESCRIBE,))]
-        if size > self.max_size:
-            blocks = 4 * 256 * 4 * (n + d) * sizes.n_jobs
-            return [solved, MemoryPart(f"gradients of {name}", blocks, (DESCRIBE, FIT))]
-        other = "leave one-vs-all out, or take a smaller max_size"
-        fold = n * n * (sizes.n_folds - 1) / sizes.n_folds**2  # entries of a fold's product
-        at_once = sizes.used_folds if keeps_products else min(sizes.n_jobs, sizes.used_folds)
-        products = int(8 * fold * (at_once + 2 * sizes.n_jobs))
-        return [
-            solved,
-            MemoryPart(f"matrix of {name}, {size} x {size}", 8 * size * size, STAGES, other),
-            MemoryPart(f"products of {name} by fold", products, (DESCRIBE,), other),
-        ]
-
-    def of_labels(self, first: int, last: int) -> OneVsAll:
-        out = copy.copy(self)
-        out.index_ = self.index_.of_labels(first, last)
-        out.n_labels_ = last - first
-        return out
-
-    def shortlist(
-        self, X: Any, k: int = 100, *, n_jobs: int | None = 1, sums: np.ndarray | None = None
-    ) -> Candidates:
-        """The k labels of largest score for each row, or all labels of the View if there are fewer.
+    def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
+        """The k labels of largest score for each row, or all labels of the TrainingView if there are fewer.
 
         Parameters
         ----------
@@ -275,8 +205,6 @@ class OneVsAll(Tunable):
         k : int
         n_jobs : int or None
             Threads; None uses all cores.
-        sums : float32 array (n, L), optional
-            What `search` found for the same rows.
 
         Returns
         -------
@@ -286,28 +214,26 @@ class OneVsAll(Tunable):
         """
         check_integer("k", k, 1)
         rows = self._row_parts(X)
-        return self.index_.shortlist(rows, int(k), self.column, resolve_n_jobs(n_jobs), sums)
+        return self.index_.shortlist(rows, int(k), self.column, resolve_n_jobs(n_jobs))
 
     def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
         """Columns of the pairs of training rows, equal to those of fits without the row's fold, before
         pruning.
 
-        The ridge has a closed form up to `max_size`. Propensities and targets are those of the View without
+        The ridge has a closed form up to `max_size`. Propensities and targets are those of the view without
         the fold.
         """
-        rows = np.arange(len(data.fold)) if rows is None else rows
         held_out = self._held_out_ridge(data, n_jobs)
         if held_out is None:
             return refit_columns(self, data, candidates, rows=rows, n_jobs=n_jobs)
 
         def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
             inside = np.flatnonzero(data.fold[rows] == fold)
-            index, queries = held_out(fold, rows[inside])
             parts = [
                 index.scores(query, candidates.rows(inside[at : at + _QUERY_ROWS]), threads)
-                for at, query in _query_blocks(queries)
+                for at, index, query in held_out(fold, rows[inside])
             ]
             return {self.column: np.concatenate(parts)}
 
@@ -323,18 +249,17 @@ class OneVsAll(Tunable):
             return refit_shortlist(self, data, k, rows=rows, n_jobs=n_jobs)
 
         def one_fold(fold: int, threads: int) -> Candidates:
-            inside = np.flatnonzero(data.fold[rows] == fold)
-            index, queries = held_out(fold, rows[inside])
-            parts = [index.shortlist(query, k, self.column, threads) for _, query in _query_blocks(queries)]
-            return Candidates.stack(parts)
+            blocks = held_out(fold, rows[data.fold[rows] == fold])
+            return Candidates.stack([index.shortlist(q, k, self.column, threads) for _, index, q in blocks])
 
         with single_threaded_blas():
             return stack_folds(one_fold, data.fold[rows], n_jobs)
 
     def _held_out_ridge(
         self, data: TrainingSet, n_jobs: int
-    ) -> Callable[[int, np.ndarray], tuple[WeightIndex, np.ndarray]] | None:
-        """What scores some rows of a fold: the others' targets as weights, the rows of H as features."""
+    ) -> Callable[[int, np.ndarray], Iterator[tuple[int, WeightIndex, Parts]]] | None:
+        """What scores some rows of a fold, a few at a time: the place of the first, the others' targets as
+        weights, and the rows of H as features, with every entry, few of which are 0."""
         view = data.view()
         self._check_params()
         extended = self._extended(data.X)
@@ -343,55 +268,36 @@ class OneVsAll(Tunable):
         penalty = 1 / (2 * self._tuned_C(view, n_jobs))
         ridge = self._shared_ridge(view, penalty, n_jobs)
 
-        def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
+        def of_fold(fold: int, rows: np.ndarray) -> Iterator[tuple[int, WeightIndex, Parts]]:
             others = data.without_fold(fold)
             # Always of the whole fold, so that a row's scores do not depend on the rows asked for; proposing
             # and describing both ask.
             inside = np.flatnonzero(data.fold == fold)
             key = f"held-out ridge {penalty} {self.intercept_scaling} fold {fold}"
-            if data.keeps_products:
-                H = data.shared(key, lambda X: ridge.held_out(inside, others.rows))
-            else:
-                H = ridge.held_out(inside, others.rows)
+            H = data.shared(key, lambda X: ridge.held_out(inside, others.rows))
             weight = self._label_weight(others.label_counts, others.n_rows)
             seen = np.flatnonzero(others.label_counts)
-            zero = np.zeros(view.n_labels)
-            at = np.searchsorted(inside, rows)
-            return WeightIndex.exact(self._targets(others.Y), weight, zero, seen), H[at]
+            index = WeightIndex.exact(self._targets(others.Y), weight, np.zeros(view.n_labels), seen)
+            places, width = np.searchsorted(inside, rows), H.shape[1]
+            for at in range(0, len(rows), _QUERY_ROWS):
+                block = H[places[at : at + _QUERY_ROWS]].astype(np.float32)
+                indptr = np.arange(len(block) + 1, dtype=np.int64) * width
+                features = np.tile(np.arange(width, dtype=np.int32), len(block))
+                yield at, index, (indptr, features, block.ravel())
 
         return of_fold
 
-    def _shared_ridge(self, view: View, penalty: float, n_jobs: int) -> SharedRidge:
-        """The ridge of all rows, one for all Views of a fit: it knows no labels."""
+    def _shared_ridge(self, view: TrainingView, penalty: float, n_jobs: int) -> SharedRidge:
+        """The ridge of all rows, one for all views of a fit: it knows no labels."""
         key = self._ridge_key(penalty)
         return view.shared(key, lambda X: SharedRidge(self._extended(X), penalty, n_jobs=n_jobs))
 
     def _ridge_key(self, penalty: float) -> str:
         return f"ridge {penalty} {self.intercept_scaling}"
 
-    def _work(self, view: View) -> float:
-        """Of the squared hinge, the terms of all rows for each label in each pass; of the ridge, one
-        factorisation and a solution a label. And the weights that are kept."""
-        X, labels, kept = sp.csr_matrix(view.X), len(self.index_.seen), len(self.index_.weight)
-        if self.loss == "squared_hinge":
-            return float(self.max_epochs) * X.nnz * labels + kept
-        size = float(min(X.shape[0], X.shape[1] + 1))
-        return size * size * (size / 3 + labels) + kept
-
-    @property
-    def _loss_learned(self) -> str:
-        return self.loss
-
-    @property
-    def _learned_as(self) -> tuple[str, Any]:
-        default = "inverse-propensity" if self.loss == "ridge" else "binary"
-        return default if self.relevance == "auto" else self.relevance, self.propensity
-
     def _check_params(self) -> None:
-        super()._check_params()
-        for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):
-            if not isinstance(value, str) or value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("relevance", self.relevance, RELEVANCES)
         if self.loss == "squared_hinge" and self.relevance == "graded":
             raise ValueError(
                 "relevance must be 'auto', 'binary' or 'inverse-propensity' where loss is 'squared_hinge', "
@@ -411,7 +317,7 @@ class OneVsAll(Tunable):
     def _chooses_C(self) -> bool:
         return isinstance(self.C, str) and self.C == "auto"
 
-    def _tuned_C(self, view: View, n_jobs: int) -> float:
+    def _tuned_C(self, view: TrainingView, n_jobs: int) -> float:
         return self._choose_C(view, n_jobs) if self._chooses_C else float(self.C)
 
     def _extended(self, X: Features) -> sp.csr_matrix:
@@ -425,11 +331,14 @@ class OneVsAll(Tunable):
 
     def _label_weight(self, counts: np.ndarray, n_rows: int) -> np.ndarray:
         """What the targets of each label are multiplied by, float64 (L,)."""
-        if self._learned_as[0] != "inverse-propensity" or n_rows < 3:  # fewer say nothing of propensities
+        by_propensity = self.relevance == "inverse-propensity" or (
+            self.relevance == "auto" and self.loss == "ridge"
+        )
+        if not by_propensity or n_rows < 3:  # fewer say nothing of propensities
             return np.ones(len(counts))
         return inv_propensity(counts, *propensity_curve(self.propensity), n_points=n_rows)
 
-    def _choose_C(self, view: View, n_jobs: int) -> float:
+    def _choose_C(self, view: TrainingView, n_jobs: int) -> float:
         """1; for the ridge the C of `_C_GRID` with the largest nDCG@5 of leave-one-out scores."""
         if self.loss == "squared_hinge":
             return 1.0
@@ -462,10 +371,72 @@ def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
     return out
 
 
-def _query_blocks(queries: np.ndarray) -> Iterator[tuple[int, Parts]]:
-    """(first row, CSR arrays) of dense queries, a few at a time: with every entry, few of which are 0."""
-    width = queries.shape[1]
-    for at in range(0, len(queries), _QUERY_ROWS):
-        block = queries[at : at + _QUERY_ROWS].astype(np.float32)
-        indptr = np.arange(len(block) + 1, dtype=np.int64) * width
-        yield at, (indptr, np.tile(np.arange(width, dtype=np.int32), len(block)), block.ravel())
+def squared_hinge_weights(
+    X: sp.csr_matrix,
+    Y: sp.csr_matrix,
+    *,
+    positive_cost: np.ndarray,
+    C: float,
+    tolerance: float,
+    max_epochs: int,
+    weights_per_label: int | None,
+    seed: int,
+    n_jobs: int,
+) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Weights (d, L) and biases (L,), float32, of the classifiers of all labels.
+
+    For each label with y_i = 1 on relevant rows and -1 elsewhere, minimises
+    ``1/2 (||w||^2 + b^2) + C sum_i c_i max(0, 1 - y_i (w . x_i + b))^2``, c_i the label's entry of
+    `positive_cost` on relevant rows and 1 elsewhere. Stops when no row violates the conditions of optimality
+    by more than `tolerance`. A label without relevant rows gets weights 0 and bias -1.
+
+    Of the weights, as many as `weights_per_label` for each label on average stay, the largest after
+    multiplication by `pruning_factors`; how large is large enough is estimated on 256 labels.
+    """
+    n_labels = Y.shape[1]
+    by_label = sp.csc_matrix(Y > 0)
+    labels = by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32)
+    if not len(labels[1]):
+        return sp.csr_matrix((X.shape[1], n_labels), dtype=np.float32), np.full(n_labels, -1, np.float32)
+    # Similar labels together: in the order of the leaves of a tree.
+    child = learn_hierarchy(X, Y, n_trees=1, max_leaf=_GROUP, seed=seed).child
+    order = np.ascontiguousarray(~child[child < 0])
+    factor = pruning_factors(X)
+
+    def train(order: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        options = _core.SquaredHingeOptions(
+            C=C, tolerance=tolerance, least=least, max_epochs=max_epochs, seed=seed
+        )
+        return _core.train_squared_hinge(
+            X=(*csr_parts(X), X.shape[1]),
+            label_indptr=labels[0],
+            label_rows=labels[1],
+            positive_cost=positive_cost.astype(np.float32),
+            order=order,
+            factor=factor,
+            options=options,
+            n_threads=n_jobs,
+        )
+
+    least = 0.0
+    if weights_per_label is not None:
+        starts = np.arange(0, len(order), _GROUP)
+        drawn = starts[np.unique(np.linspace(0, len(starts) - 1, _SAMPLE_GROUPS).astype(np.int64))]
+        sample = np.concatenate([order[start : start + _GROUP] for start in drawn])
+        _, features, values, _ = train(sample, 0.0)
+        magnitude = np.abs(values) * factor[features]
+        kept = weights_per_label * len(sample)
+        if kept < len(magnitude):
+            least = float(np.partition(magnitude, -kept)[-kept])
+    # Groups of labels are trained apart: where progress is shown, so many of them at a time.
+    step = _GROUP * max(16, n_jobs) if is_heard() else len(order)
+    parts = []
+    for start in range(0, len(order), step):
+        report(f"label {start} of {len(order)}", start / len(order))
+        parts.append(train(order[start : start + step], least))
+    label = np.repeat(order, np.concatenate([np.diff(indptr) for indptr, _, _, _ in parts]))
+    features, values, biases = (np.concatenate([part[i] for part in parts]) for i in (1, 2, 3))
+    W = sp.csr_matrix((values, (features, label)), shape=(X.shape[1], n_labels))
+    bias = np.full(n_labels, -1, np.float32)
+    bias[order] = biases
+    return W, bias

@@ -56,7 +56,7 @@ class SharedRidge:
         """X X' or X'X, whichever is smaller, summed in 64 bits."""
         X = as_canonical(X if X.shape[0] <= X.shape[1] else X.T)
         K = np.empty((X.shape[0], X.shape[0]), dtype)
-        _core.sparse_gram(X.shape[1], *csr_parts(X), K, n_jobs)
+        _core.sparse_gram((*csr_parts(X), X.shape[1]), K, n_jobs)
         return K
 
     @staticmethod
@@ -103,9 +103,9 @@ class SharedRidge:
     def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
         """H (len(rows), n): the score of each row from a fit on all others is ``H T``."""
         H = self._dual_block(rows, np.arange(self.X.shape[0]))
-        own = np.arange(len(rows)), rows
-        H /= -H[own][:, None]
-        H[own] = 0
+        diagonal = np.arange(len(rows)), rows
+        H /= -H[diagonal][:, None]
+        H[diagonal] = 0
         return H
 
     def _dual_block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -136,11 +136,11 @@ def leave_one_out_ndcg(
     discount = 1 / np.log2(np.arange(2, 2 + k))
     ndcg = []
     for rows in np.array_split(judged, -(-len(judged) // _BLOCK)):
-        own = T[rows].tocoo()
+        relevant = T[rows].tocoo()
         scores = np.asarray(by_label @ np.ascontiguousarray(ridge.leave_one_out(rows).T)).T * weight
-        scores[own.row, own.col] *= own_weight[own.col] / weight[own.col]
+        scores[relevant.row, relevant.col] *= own_weight[relevant.col] / weight[relevant.col]
         gains = np.zeros_like(scores)
-        gains[own.row, own.col] = own.data * own_weight[own.col]
+        gains[relevant.row, relevant.col] = relevant.data * own_weight[relevant.col]
         attained, best = (
             np.take_along_axis(gains, _core.top_k_dense(np.ascontiguousarray(of), k, n_jobs)[0], axis=1)
             for of in (scores, gains)

@@ -21,8 +21,6 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
-# Sums of all labels are kept between a row's shortlist and its scores up to so many.
-_MOST_SUMS = 1 << 18
 
 
 @dataclass(eq=False)
@@ -103,44 +101,14 @@ class WeightIndex(Saved):
     def n_labels(self) -> int:
         return len(self.scale)
 
-    def of_labels(self, first: int, last: int) -> WeightIndex:
-        """The weights of the labels from `first` to `last`, which is left out; they count from 0 there."""
-        slot = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
-        label = self.label + (slot // self.n_features) * _BAND
-        inside = np.flatnonzero((label >= first) & (label < last))
-        feature, label = slot[inside] % self.n_features, label[inside] - first
-        order = np.lexsort((label, feature))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(feature, minlength=self.n_features))])
-        values = self.weight[inside][order]
-        W = sp.csr_matrix((values, label[order], indptr), (self.n_features, last - first))
-        seen = self.seen[(self.seen >= first) & (self.seen < last)] - first
-        return self._build(W, values, self.scale[first:last], self.bias[first:last], seen)
-
     def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
-        return finite_scores(self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs))
+        return finite_scores(self._scorer.scores(rows, candidates.indptr, candidates.labels, n_jobs))
 
-    def sums(self, rows: Parts, n_jobs: int) -> np.ndarray | None:
-        """float32 (n, L): the sums of all labels, from which `scores` and `shortlist` follow; None for so
-        many rows that they would take much memory."""
-        if (len(rows[0]) - 1) * self.n_labels > _MOST_SUMS:
-            return None
-        found: np.ndarray = self._scorer.sums(*rows, n_jobs)
-        return found
-
-    def scores_of(self, sums: np.ndarray, candidates: Candidates) -> np.ndarray:
-        """`scores` of rows of known `sums`."""
-        return finite_scores(self._scorer.scores_of(sums, candidates.indptr, candidates.labels))
-
-    def shortlist(
-        self, rows: Parts, k: int, name: str, n_jobs: int, sums: np.ndarray | None = None
-    ) -> Candidates:
+    def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
         k = min(k, len(self.seen))
-        if sums is not None:
-            labels, scores = self._lister.shortlist_of(sums, k)
-        else:
-            labels, scores = self._lister.shortlist(*rows, k, n_jobs)
+        labels, scores = self._lister.shortlist(rows, k, n_jobs)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(
             indptr, labels.ravel(), self.n_labels, {name: finite_scores(scores.ravel())}

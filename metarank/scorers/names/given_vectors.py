@@ -8,21 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metarank._util.parameters import check_choice, check_integer, with_parameters
-from metarank.persist.fields import Array, Integer, Known, Params
+from metarank._util.parameters import check_integer
+from metarank.persist.fields import Array, Integer, Known
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.neighbors.training_rows import check_lists
-from metarank.scorers.sizes import FitSizes, MemoryPart
+from metarank.scorers.neighbors.training_rows import check_lists, check_width
 from metarank.text.index import LabelIndex
 from metarank.text.scores import ScoredLabels
 from metarank.types.arrays import unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import AUTO_ROWS
-from metarank.types.vectors_of_labels import LabelVectors
-from metarank.types.view import Features, View
-
-SEARCHES = ("auto", "exact", "hnsw")
+from metarank.types.label_names import LabelVectors
+from metarank.types.view import Features, TrainingView
 
 
 def _check_columns(known: Known) -> None:
@@ -32,18 +29,12 @@ def _check_columns(known: Known) -> None:
         )
 
 
-@with_parameters
 class LabelVectorScorer(LabelScorer):
-    """The cosine of a row and the vector of the label, `View.label_vectors`; no row's labels are used.
+    """The cosine of a row and the vector of the label, `view.label_vectors`; no row's labels are used.
 
     Column: ``vector_cosine``, 0 where the row or the label has no vector but zeros. Needs the vectors of a
-    table of labels, in the space of dense X.
-
-    Parameters
-    ----------
-    search_by : "auto", "exact" or "hnsw"
-        How the nearest labels are found: by comparison with all of them, or by a FAISS graph, whose proposals
-        are compared again. "auto" is "hnsw" from 50,000 labels.
+    table of labels, in the space of dense X. The nearest labels are found by comparison with all of them;
+    from 50,000 labels on by a FAISS graph, whose proposals are compared again.
 
     Examples
     --------
@@ -58,13 +49,10 @@ class LabelVectorScorer(LabelScorer):
     array([0, 1], dtype=int32)
     """
 
-    search_by: str = "auto"
-
     is_quick = True
     is_label_free = True
     title: ClassVar[str] = "vectors of the labels alone"
     saved: ClassVar[Spec] = Spec(
-        Params(check=lambda scorer: scorer._check_params()),
         Array("vectors_", np.float32, ("L", None)),
         Array("scale_", np.float32, (None,), optional=True),
         Integer("start_"),
@@ -72,26 +60,22 @@ class LabelVectorScorer(LabelScorer):
         check=_check_columns,
     )
 
-    def _check_params(self) -> None:
-        check_choice("search_by", self.search_by, SEARCHES)
-
-    def fit(self, view: View, *, n_jobs: int = 1) -> LabelVectorScorer:
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> LabelVectorScorer:
         """Keep the vectors. Returns self.
 
         Raises
         ------
         ValueError
-            If the View has no vectors of labels.
+            If the TrainingView has no vectors of labels.
         """
-        self._check_params()
-        own = view.label_vectors
-        if own is None:
+        given = view.label_vectors
+        if given is None:
             raise ValueError(
                 "LabelVectorScorer needs vectors of the labels: pass labels with a vector column"
             )
-        self.vectors_: NDArray[np.float32] = view.shared("label-vectors", lambda X: unit_rows(own.vectors))
-        self.start_: int = own.start
-        self.scale_: NDArray[np.float32] | None = own.scale
+        self.vectors_: NDArray[np.float32] = view.shared("label-vectors", lambda X: unit_rows(given.vectors))
+        self.start_: int = given.start
+        self.scale_: NDArray[np.float32] | None = given.scale
         self.n_features_: int = view.n_features
         if self._uses_index:
             self._index = view.shared(
@@ -101,8 +85,7 @@ class LabelVectorScorer(LabelScorer):
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows in the space of the vectors, float32 (n, dv), which both proposing and describing need."""
-        if X.ndim != 2 or X.shape[1] != self.n_features_:
-            raise ValueError(f"X must have {self.n_features_} features, got shape {X.shape}")
+        check_width(X, self.n_features_)
         part = X if isinstance(X, np.ndarray) else X[:, : self.start_ + self.vectors_.shape[1]].toarray()
         return {"queries": unit_rows(LabelVectors(self.vectors_, self.start_, self.scale_).rows(part))}
 
@@ -119,8 +102,8 @@ class LabelVectorScorer(LabelScorer):
     ) -> Candidates:
         """The k labels of highest cosine for each row, ties by the smaller label.
 
-        Labels of cosine 0 or less are left out, so that a row may have fewer than k, or none. With "hnsw" the
-        FAISS graph may miss some; the cosines are exact.
+        Labels of cosine 0 or less are left out, so that a row may have fewer than k, or none. A FAISS
+        graph may miss some; the cosines are exact.
         """
         check_integer("k", k, 1)
         queries = self.search(X)["queries"] if queries is None else queries
@@ -129,22 +112,17 @@ class LabelVectorScorer(LabelScorer):
             ranking = self._labels.best_proposed(queries, k, n_jobs, self._index)
         else:
             ranking = self._labels.best(queries, k, n_jobs)
-        found = (ranking.labels >= 0) & (ranking.scores > 0)
-        order = np.argsort(np.where(found, ranking.labels, np.iinfo(np.int32).max), axis=1, kind="stable")
-        labels, scores, found = (
-            np.take_along_axis(a, order, 1) for a in (ranking.labels, ranking.scores, found)
+        is_listed = (ranking.labels >= 0) & (ranking.scores > 0)
+        order = np.argsort(np.where(is_listed, ranking.labels, np.iinfo(np.int32).max), axis=1, kind="stable")
+        labels, scores, is_listed = (
+            np.take_along_axis(a, order, 1) for a in (ranking.labels, ranking.scores, is_listed)
         )
-        indptr = np.concatenate([[0], np.cumsum(found.sum(axis=1))]).astype(np.int64)
-        return Candidates(indptr, labels[found], len(self.vectors_), {"label-vectors": scores[found]})
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        return self._parts_of(
-            sizes, 8 * sizes.n_labels * sizes.n_features, 0, "leave out the vectors of the labels"
-        )
+        indptr = np.concatenate([[0], np.cumsum(is_listed.sum(axis=1))]).astype(np.int64)
+        return Candidates(indptr, labels[is_listed], len(self.vectors_), {"label-vectors": scores[is_listed]})
 
     @property
     def _uses_index(self) -> bool:
-        return self.search_by == "hnsw" or (self.search_by == "auto" and len(self.vectors_) >= AUTO_ROWS)
+        return len(self.vectors_) >= AUTO_ROWS
 
     @cached_property
     def _no_bias(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
-from metarank.types.other_names import OtherNames
+from metarank.types.label_names import OtherNames
 
 # indptr, indices and data of rows.
 Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -35,7 +35,7 @@ class GroupedNames:
         self.n_labels: int = text.shape[0]
         self.label: NDArray[np.int32] = label[order]
         self.indptr: NDArray[np.int64] = np.searchsorted(self.label, np.arange(self.n_labels + 1))
-        self.index: _core.LabelText = _core.LabelText(text.shape[1], *csr_parts(rows))
+        self.index: _core.LabelText = _core.LabelText((*csr_parts(rows), text.shape[1]))
 
     def evidence(self, rows: Parts, candidates: Candidates, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """What the best name of each pair's label says, float32 (4, m), and how many match, float32 (m,).
@@ -47,7 +47,7 @@ class GroupedNames:
         n_names = np.diff(self.indptr)[candidates.labels]
         first = np.concatenate([[0], np.cumsum(n_names)])
         places = np.arange(first[-1]) - np.repeat(first[:-1] - self.indptr[candidates.labels], n_names)
-        of_names = self.index.evidence(*rows, first[candidates.indptr], places.astype(np.int32), n_jobs)
+        of_names = self.index.evidence(rows, first[candidates.indptr], places.astype(np.int32), n_jobs)
         if m == 0:
             return of_names, np.zeros(0, np.float32)
         cosine, share = of_names[0], of_names[1]
@@ -58,7 +58,7 @@ class GroupedNames:
 
     def held(self, rows: Parts, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """(indptr, labels), labels ascending: those with a name of which a row has all words."""
-        indptr, names = self.index.held(*rows, n_jobs)
+        indptr, names = self.index.held(rows, n_jobs)
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         # Names are in the order of labels, so that those of a label are beside each other.
         key = row * np.int64(self.n_labels) + self.label[names]
@@ -76,10 +76,10 @@ class GroupedNames:
         row, label, cosine = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
         while len(open_):
             wanted = min(2 * wanted, len(self.label))
-            indptr, names, found = self.index.shortlist(*_rows_of(rows, open_), wanted, n_jobs)
+            indptr, names, scores = self.index.shortlist(_rows_of(rows, open_), wanted, n_jobs)
             at = np.repeat(np.arange(len(open_)), np.diff(indptr))
-            order = np.lexsort((self.label[names], -found, at))
-            at, of, best = at[order], self.label[names][order], found[order]
+            order = np.lexsort((self.label[names], -scores, at))
+            at, of, best = at[order], self.label[names][order], scores[order]
             key = at * np.int64(self.n_labels) + of
             first = np.sort(np.unique(key, return_index=True)[1])  # the best name of each label
             at, of, best = at[first], of[first], best[first]

@@ -17,8 +17,8 @@ from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.given.lists import positions_of
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
-from metarank.types.view import TrainingSet, View
-from metarank.types.word_rows import NAME, NameForms
+from metarank.types.texts import NAME, NameForms
+from metarank.types.view import TrainingView
 
 COLUMNS = (
     "mention_count",
@@ -80,8 +80,6 @@ class NameMentions(LabelScorer):
     is_label_free = True
     is_quick = True
     title = "mentions of label names"
-    has_held_out_columns = True
-    has_held_out_proposals = True
 
     saved: ClassVar[Spec] = Spec(
         Declared("n_labels_", size="L"),
@@ -94,19 +92,20 @@ class NameMentions(LabelScorer):
         check=lambda known: _check_forms(known),
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> NameMentions:
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> NameMentions:
         """Learn the names, and how many training texts mention each. Returns self.
 
         Raises
         ------
         ValueError
-            If the View has no names of labels, or no texts.
+            If the TrainingView has no names of labels, or no texts.
         """
         forms, words = view.name_forms, view.all_given.words
         if forms is None or words is None:
             missing = "the names of the labels" if forms is None else "the words of texts"
             raise ValueError(f"NameMentions needs {missing}: fit on texts, with label names")
         self._set(forms, view.n_labels)
+        self._index = view.shared("index of mentions", lambda X: self._made_index())
         # Rows that are held out do no harm: no label of theirs is looked at.
         self.n_texts_: int = len(words)
         self.texts_with_: NDArray[np.int64] = view.shared(
@@ -132,8 +131,8 @@ class NameMentions(LabelScorer):
         if candidates.n_labels != self.n_labels_:
             raise ValueError(f"candidates must be of {self.n_labels_} labels, got {candidates.n_labels}")
         indptr, labels, columns = (mentions or self._mentions(X, n_jobs)).columns()
-        found = Candidates.of_core(indptr, labels, self.n_labels_, {})
-        at, is_mentioned = positions_of(found, candidates)
+        mentioned = Candidates.of_core(indptr, labels, self.n_labels_, {})
+        at, is_mentioned = positions_of(mentioned, candidates)
         out = {}
         for name, values in zip(COLUMNS, columns):
             column = np.zeros(candidates.n_pairs, np.float32)
@@ -156,36 +155,24 @@ class NameMentions(LabelScorer):
     def planned(self) -> Planned:
         return Planned(_core.PlanMentions(self._index, self._rarity), list(COLUMNS))
 
-    def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
-        """The columns of training rows; labels play no part in them."""
-        return self._fitted(data, n_jobs).score(data.read_by(self)[rows], candidates, n_jobs=n_jobs)
-
-    def shortlist_held_out(
-        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
-        """The proposals for training rows; labels play no part in them."""
-        return self._fitted(data, n_jobs).shortlist(data.read_by(self)[rows], k, n_jobs=n_jobs)
-
-    def _fitted(self, data: TrainingSet, n_jobs: int) -> NameMentions:
-        return data.shared("mentions of names", lambda X: NameMentions().fit(data.view(), n_jobs=n_jobs))
-
     def _mentions(self, X: Given, n_jobs: int) -> _core.Mentions:
         if X.words is None:
             raise ValueError("the words of the rows' texts must be given, got none")
-        found: _core.Mentions = self._index.find(X.words.indptr, X.words.words, self._rarity, n_jobs)
-        return found
+        mentions: _core.Mentions = self._index.find(X.words.indptr, X.words.words, self._rarity, n_jobs)
+        return mentions
 
     @cached_property
     def _index(self) -> Any:
+        return self._made_index()
+
+    def _made_index(self) -> Any:
         return _core.NameMentions(self.n_labels_, self.indptr_, self.words_, self.labels_, self.kinds_)
 
     @cached_property
     def _rarity(self) -> NDArray[np.float32]:
         return log((1 + self.n_texts_) / (1 + self.texts_with_)).astype(np.float32)
 
-    def updated(self, view: View, *, n_jobs: int = 1) -> NameMentions:
+    def updated(self, view: TrainingView, *, n_jobs: int = 1) -> NameMentions:
         """A scorer of the names of now. Of a name that is new no training text is known to mention it."""
         forms = view.name_forms
         if forms is None:
@@ -202,12 +189,6 @@ class NameMentions(LabelScorer):
 
     def labels_named(self) -> np.ndarray:
         return self.labels_
-
-    def n_columns(self) -> int:
-        return len(COLUMNS)
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return None, self.n_labels_
 
 
 def _check_forms(known: Known) -> None:

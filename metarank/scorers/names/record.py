@@ -16,11 +16,15 @@ from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
 from metarank.scorers.names.words import indexed_names
-from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
+from metarank.scorers.neighbors.training_rows import (
+    as_canonical,
+    canonical_parts,
+    check_lists,
+    check_width,
+)
 from metarank.types.arrays import csr_parts
-from metarank.types.candidates import Candidates
-from metarank.types.canonical import canonical_csr
-from metarank.types.view import Features, View
+from metarank.types.candidates import Candidates, canonical_csr
+from metarank.types.view import Features, TrainingView
 
 COLUMNS = ("name_odds", "name_rows", "name_precision", "name_recall")
 # Pairs of a label and one of its rows that a word is thought to have been in before any is seen, shared out
@@ -30,7 +34,7 @@ _SOURCE = "label_text"
 
 
 class NameRecord(LabelScorer):
-    """How far the name of a label, `View.label_text`, is to be trusted, by the rows of the View.
+    """How far the name of a label, `view.label_text`, is to be trusted, by the rows of the view.
 
     A name that is in many rows, none of which has the label, says little. A word such as "theory" is in the
     names of labels whose rows do not use it, a word such as "leukaemia" is not. The first is known of each
@@ -46,7 +50,7 @@ class NameRecord(LabelScorer):
 
     Shares are smoothed: P(w | l) by four pairs and the precision by one row, with the share of all words and
     names; P(w) and the recall by half a row on either side. A label without a known word has the odds 0, and
-    no rows. Where labels have alternative names, `View.other_names`, the last three columns count the rows
+    no rows. Where labels have alternative names, `view.other_names`, the last three columns count the rows
     that have all known words of any of its names.
 
     Notes
@@ -81,13 +85,13 @@ class NameRecord(LabelScorer):
         Array("of_labels_", np.float32, (len(COLUMNS) - 1, "L")),
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> NameRecord:
-        """Count the View's rows that have the words of names. Returns self.
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> NameRecord:
+        """Count the TrainingView's rows that have the words of names. Returns self.
 
         Raises
         ------
         ValueError
-            If the View has no label text.
+            If the TrainingView has no label text.
         """
         self.label_text_, self._index = indexed_names(view, _SOURCE, type(self).__name__)
         Y = sp.csr_matrix(view.Y > 0).astype(np.float64)
@@ -96,56 +100,37 @@ class NameRecord(LabelScorer):
         self.of_labels_: NDArray[np.float32] = _record(held[view.rows], Y)
         return self
 
-    def _held(self, X: Features, view: View, n_jobs: int) -> sp.csr_matrix:
+    def _held(self, X: Features, view: TrainingView, n_jobs: int) -> sp.csr_matrix:
         """CSR (n, L) of ones: the labels that have a name of which a row has all words."""
         rows, others = canonical_parts(X), view.other_names.get(_SOURCE)
         if others is None:
-            indptr, labels = self._index.held(*rows, n_jobs)
+            indptr, labels = self._index.held(rows, n_jobs)
         else:
             indptr, labels = GroupedNames(self.label_text_, others).held(rows, n_jobs)
         return canonical_csr(np.ones(len(labels)), labels, indptr, (len(indptr) - 1, view.n_labels))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``name_odds``, ``name_rows``, ``name_precision``, ``name_recall``."""
-        n_labels, n_features = self.label_text_.shape
-        if X.ndim != 2 or X.shape[1] != n_features:
-            raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
-        if candidates.n_labels != n_labels:
-            raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")
-        odds = self._index.weighed(
-            *canonical_parts(X),
-            candidates.indptr,
-            candidates.labels,
-            self.present_,
-            self.absent_,
-            n_jobs,
-        )
+        check_width(X, self.label_text_.shape[1])
+        check_lists(candidates, X.shape[0], self.label_text_.shape[0])
+        pairs, weights = (candidates.indptr, candidates.labels), (self.present_, self.absent_)
+        odds = self._index.weighed(canonical_parts(X), *pairs, *weights, n_jobs)
         return dict(zip(COLUMNS, [odds, *self.of_labels_[:, candidates.labels]]))
 
     def planned(self) -> Planned:
         core = _core.PlanNameRecord(self._index, self.present_, self.absent_, self.of_labels_)
         return Planned(core, list(COLUMNS))
 
-    def n_columns(self) -> int:
-        return len(COLUMNS)
-
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {_SOURCE: self.label_text_}
 
-    def of_labels(self, first: int, last: int) -> NameRecord:
-        out = type(self)()
-        out.label_text_ = self.label_text_[first:last]
-        out.present_, out.absent_ = self.present_, self.absent_
-        out.of_labels_ = np.ascontiguousarray(self.of_labels_[:, first:last])
-        return out
-
     @cached_property
     def _index(self) -> Any:
-        return _core.LabelText(self.label_text_.shape[1], *csr_parts(self.label_text_))
+        return _core.LabelText((*csr_parts(self.label_text_), self.label_text_.shape[1]))
 
 
 def _weights_of_words(
-    view: View, Y: sp.csr_matrix, label_text: sp.csr_matrix
+    view: TrainingView, Y: sp.csr_matrix, label_text: sp.csr_matrix
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """What a word of a name adds to the log-odds, float32 (d,): where a row has it, and where it has not.
 
@@ -177,5 +162,5 @@ def _record(held: sp.csr_matrix, Y: sp.csr_matrix) -> NDArray[np.float32]:
     hits = np.asarray(held.multiply(Y).sum(axis=0)).reshape(n_labels)
     of_all = hits.sum() / rows.sum() if rows.any() else 0.5
     counts = np.bincount(Y.indices, minlength=n_labels)
-    found = [log1p(rows), (hits + of_all) / (rows + 1), (hits + 0.5) / (counts + 1)]
-    return np.stack(found).astype(np.float32)
+    columns = [log1p(rows), (hits + of_all) / (rows + 1), (hits + 0.5) / (counts + 1)]
+    return np.stack(columns).astype(np.float32)

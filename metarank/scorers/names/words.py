@@ -18,11 +18,16 @@ from metarank.persist.fields import Csr, Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
-from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
+from metarank.scorers.neighbors.training_rows import (
+    as_canonical,
+    canonical_parts,
+    check_lists,
+    check_width,
+)
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
-from metarank.types.other_names import OtherNames
-from metarank.types.view import Features, View
+from metarank.types.label_names import OtherNames
+from metarank.types.view import Features, TrainingView
 
 COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
 # Of labels with alternative names: the best of all names, and how many occur whole.
@@ -31,7 +36,7 @@ MATCHED = "names_matched"
 
 
 class NameScorer(LabelScorer):
-    """Evidence from the labels' names, `View.label_text`; no row's labels are used.
+    """Evidence from the labels' names, `TrainingView.label_text`; no row's labels are used.
 
     Columns, for document x and the label's text t in one feature space:
 
@@ -40,7 +45,7 @@ class NameScorer(LabelScorer):
     * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
     * ``name_words``: number of distinct known words of t.
 
-    All are 0 for a label without a known word. Where labels have alternative names, `View.other_names`, five
+    All are 0 for a label without a known word. Where labels have alternative names, `view.other_names`, five
     more columns: ``best_name_cosine``, ``best_name_share``, ``best_name_weighted_share`` and
     ``best_name_words`` of the name, alternative or not, of the highest cosine, and ``names_matched``, the
     number of names all of whose known words occur in x. Proposals then go by ``best_name_cosine``.
@@ -66,7 +71,7 @@ class NameScorer(LabelScorer):
     is_quick = True
     is_label_free = True
     title = "label text alone"
-    # What of a View is indexed, and the name of the proposals' score.
+    # What of a TrainingView is indexed, and the name of the proposals' score.
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
     # Of the core's columns those that describe a pair, by their number.
@@ -81,40 +86,34 @@ class NameScorer(LabelScorer):
     )
     other_names_: OtherNames | None = None
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> Self:
-        """Index the labels' texts, once for all Views of a fit. Returns self.
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
+        """Index the labels' texts, once for all views of a fit. Returns self.
 
         Raises
         ------
         ValueError
-            If the View has no label text.
+            If the TrainingView has no label text.
         """
-        source = self.source
         self.label_text_: sp.csr_matrix
-        self.label_text_, self._index = indexed_names(view, source, type(self).__name__)
-        self.other_names_ = others = view.other_names.get(source)
+        self.label_text_, self._index = indexed_names(view, self.source, type(self).__name__)
+        self.other_names_ = others = view.other_names.get(self.source)
         if others is not None:
-            self._grouped = view.shared(f"{source}-all", lambda X: GroupedNames(self.label_text_, others))
+            shared = f"{self.source}-all"
+            self._grouped = view.shared(shared, lambda X: GroupedNames(self.label_text_, others))
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``; and
         those of the best name where labels have several."""
-        found = self._evidence(X, candidates, n_jobs)
-        out = {name: found[number] for number, name in self.described.items()}
+        check_lists(candidates, X.shape[0], self.label_text_.shape[0])
+        rows = self._rows(X)
+        evidence = self._index.evidence(rows, candidates.indptr, candidates.labels, n_jobs)
+        out = {name: evidence[number] for number, name in self.described.items()}
         if self.other_names_ is not None:
-            best, matched = self._grouped.evidence(self._rows(X), candidates, n_jobs)
+            best, matched = self._grouped.evidence(rows, candidates, n_jobs)
             out |= {name: best[number] for number, name in self.of_best.items()}
             out |= {self.matched: matched} if self.matched else {}
         return out
-
-    def _evidence(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
-        rows = self._rows(X)
-        if candidates.n_labels != self.label_text_.shape[0]:
-            raise ValueError(
-                f"candidates must be of {self.label_text_.shape[0]} labels, got {candidates.n_labels}"
-            )
-        return self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The k labels of highest cosine for each row, exactly; the score is that cosine, of the best name.
@@ -130,7 +129,7 @@ class NameScorer(LabelScorer):
         check_integer("k", k, 1)
         k = min(int(k), max(1, self.label_text_.shape[0]))
         if self.other_names_ is None:
-            indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
+            indptr, labels, cosine = self._index.shortlist(self._rows(X), k, n_jobs)
         else:
             indptr, labels, cosine = self._grouped.shortlist(self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
@@ -140,21 +139,11 @@ class NameScorer(LabelScorer):
             return None
         return Planned(_core.PlanNames(self._index, list(self.described)), list(self.described.values()))
 
-    def n_columns(self) -> int:
-        return len(self.described)
-
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {self.source: self.label_text_}
 
     def other_names(self) -> dict[str, OtherNames]:
         return {} if self.other_names_ is None else {self.source: self.other_names_}
-
-    def of_labels(self, first: int, last: int) -> Self:
-        out = type(self)()
-        out.label_text_ = self.label_text_[first:last]
-        if self.other_names_ is not None:
-            out.other_names_ = self.other_names_.of_labels(first, last)
-        return out
 
     @cached_property
     def _index(self) -> _core.LabelText:
@@ -166,14 +155,12 @@ class NameScorer(LabelScorer):
         return GroupedNames(self.label_text_, self.other_names_)
 
     def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n_features = self.label_text_.shape[1]
-        if X.ndim != 2 or X.shape[1] != n_features:
-            raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
+        check_width(X, self.label_text_.shape[1])
         return canonical_parts(X)
 
 
 class SpellingScorer(NameScorer):
-    """Evidence from words that are spelled like those of the labels' names, `View.label_spelling`.
+    """Evidence from words that are spelled like those of the labels' names, `TrainingView.label_spelling`.
 
     It finds labels whose names are inflected or compounded otherwise than in the document. Columns:
     ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
@@ -203,17 +190,20 @@ class SpellingScorer(NameScorer):
     matched = ""
 
 
-def indexed_names(view: View, source: str, title: str) -> tuple[sp.csr_matrix, Any]:
-    """The texts of the labels by their name in a `View`, and their index, once for all Views of a fit.
+def indexed_names(view: TrainingView, source: str, title: str) -> tuple[sp.csr_matrix, Any]:
+    """The texts of the labels by their name in a view, and their index, once for all views of a fit.
 
     Raises
     ------
     ValueError
-        If the View has none; the message names the scorer by its `title`.
+        If the TrainingView has none; the message names the scorer by its `title`.
     """
     text = getattr(view, source)
     if text is None:
-        raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
+        raise ValueError(
+            f"{title} needs names of the labels and of the features: pass texts with named labels, or a "
+            "Dataset with both"
+        )
     if text.shape != (view.n_labels, view.n_features):
         raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
     return view.shared(source, lambda X: _indexed(text))
@@ -221,4 +211,4 @@ def indexed_names(view: View, source: str, title: str) -> tuple[sp.csr_matrix, A
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
     text = as_canonical(text)
-    return text, _core.LabelText(text.shape[1], *csr_parts(text))
+    return text, _core.LabelText((*csr_parts(text), text.shape[1]))

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from metarank import _core
 from metarank.persist.fields import Group, Ids, Number, Rows
@@ -15,7 +14,7 @@ from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.label_means import LabelMeans
 from metarank.scorers.neighbors.training_rows import shared_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 _COLUMNS = ("centroid_l2", "centroid_cosine")
 
@@ -23,8 +22,8 @@ _COLUMNS = ("centroid_l2", "centroid_cosine")
 class Centroids(LabelScorer):
     """L2 and cosine distance to the label's centroid, the last two features of Yang & Gopal (2012), eq. 1.
 
-    The centroid is the mean of the label's points in the View, not re-normalised. Columns ``centroid_l2`` and
-    ``centroid_cosine``. Sparse X has sparse centroids. The sums run over the View's rows in their order, so
+    The centroid is the mean of the label's points in the view, not re-normalised. Columns ``centroid_l2`` and
+    ``centroid_cosine``. Sparse X has sparse centroids. The sums run over the view's rows in their order, so
     no row outside it leaves a trace, not even in the last bit.
 
     Notes
@@ -57,12 +56,10 @@ class Centroids(LabelScorer):
         )
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> Centroids:
-        """Average the View's points of each label. Returns self."""
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Centroids:
+        """Average the TrainingView's points of each label. Returns self."""
         rows = shared_rows(view)
-        self.means_: LabelMeans = LabelMeans.of_rows(
-            rows.X, *view.rows_by_label, rows.max_sq_norm, n_jobs=n_jobs
-        )
+        self.means_: LabelMeans = LabelMeans.of_rows(rows.X, *view.rows_by_label, rows.max_sq_norm)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -74,12 +71,3 @@ class Centroids(LabelScorer):
         if not sp.issparse(self.means_.means):
             return None
         return Planned(_core.PlanMeans(self.means_.index), list(_COLUMNS))
-
-    def n_columns(self) -> int:
-        return len(_COLUMNS)
-
-    def of_labels(self, first: int, last: int) -> Centroids:
-        means, out = self.means_, clone(self)
-        norms = None if means.sq_norm is None else means.sq_norm[first:last]
-        out.means_ = LabelMeans(means.means[first:last], means.known[first:last], means.max_sq_norm, norms)
-        return out

@@ -14,12 +14,15 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.neighbors.training_rows import (
     as_canonical,
     canonical_parts,
-    check_candidates,
+    check_lists,
     check_width,
 )
 from metarank.types.arrays import csr_parts, dense
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
+
+# Labels averaged at a time: their sums are in double.
+_LABELS = 1 << 14
 
 
 class LabelMeans:
@@ -56,20 +59,16 @@ class LabelMeans:
     @cached_property
     def sq_norm(self) -> np.ndarray | None:
         """Squared lengths of sparse means, float64 (L,); None of dense ones."""
-        return self._sq_norms(self.means) if sp.issparse(self.means) else None
+        return sq_norms(self.means) if sp.issparse(self.means) else None
 
     @cached_property
     def index(self) -> _core.LabelMeanIndex:
         """The means, dense ones as sparse, ready for products in the compiled core."""
         means = as_canonical(self.means)
-        sq_norm = self._sq_norms(means) if self.sq_norm is None else self.sq_norm
+        sq_norm = sq_norms(means) if self.sq_norm is None else self.sq_norm
         return _core.LabelMeanIndex(
-            means.shape[1], *csr_parts(means), sq_norm, self.known, float(self.max_sq_norm)
+            (*csr_parts(means), means.shape[1]), sq_norm, self.known, float(self.max_sq_norm)
         )
-
-    @staticmethod
-    def _sq_norms(means: sp.csr_matrix) -> np.ndarray:
-        return _core.csr_sq_norms(means.shape[1], *csr_parts(means))
 
     @classmethod
     def of_rows(
@@ -80,23 +79,25 @@ class LabelMeans:
         max_sq_norm: float,
         *,
         max_terms: int | None = None,
-        n_jobs: int = 1,
     ) -> LabelMeans:
         """The means of the rows ``rows[indptr[l]:indptr[l + 1]]`` of X, added in that order, in double.
 
         Of a sparse mean only the `max_terms` largest terms are stored; its length stays that of all terms.
         """
-        known = (np.diff(indptr) > 0).astype(np.uint8)
-        n_jobs = resolve_n_jobs(n_jobs)
+        counts = np.diff(indptr)
+        known = (counts > 0).astype(np.uint8)
         if not sp.issparse(X):
-            return cls(_core.label_means(X, indptr, rows, n_jobs), known, max_sq_norm)
-        d = X.shape[1]
-        mean_indptr, features, values, sq_norm = _core.label_means_sparse(
-            d, *csr_parts(X), indptr, rows, max_terms or max(d, 1), n_jobs
-        )
-        means = sp.csr_matrix((values, features, mean_indptr), shape=(len(known), d))
-        means.has_canonical_format = True
-        return cls(means, known, max_sq_norm, sq_norm)
+            sums = _members(indptr, rows, len(X)) @ X
+            means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+            return cls(means, known, max_sq_norm)
+        X = X.astype(np.float64)
+        parts = [
+            _sparse_means(_members(indptr[a : a + _LABELS + 1], rows, X.shape[0]) @ X, counts[a:], max_terms)
+            for a in range(0, max(len(counts), 1), _LABELS)
+        ]
+        means = sp.csr_matrix(sp.vstack([part for part, _ in parts], "csr"))
+        means.has_sorted_indices = means.has_canonical_format = True
+        return cls(means, known, max_sq_norm, np.concatenate([norms for _, norms in parts]))
 
     def scaled(self, factors: np.ndarray) -> LabelMeans:
         """The means times a factor each, float64 (L,); of sparse means."""
@@ -111,7 +112,7 @@ class LabelMeans:
         pairs = (candidates.indptr, candidates.labels)
         n_threads = resolve_n_jobs(n_jobs)
         if sp.issparse(self.means):
-            return self.index.distances(*canonical_parts(X), *pairs, n_threads)
+            return self.index.distances(canonical_parts(X), *pairs, n_threads)
         means = (self.means, self.known, self.max_sq_norm)
         return _core.centroid_distances_dense(*means, dense(X), *pairs, n_threads)
 
@@ -126,7 +127,7 @@ class LabelMeans:
         self._check(X, candidates)
         pairs = (candidates.indptr, candidates.labels)
         rows = canonical_parts(X)
-        return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
+        return self.index.tail_log_probability(rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
 
     def check_rows(self, X: Features) -> None:
         """ValueError unless X has the width of the means."""
@@ -134,4 +135,36 @@ class LabelMeans:
 
     def _check(self, X: Features, candidates: Candidates) -> None:
         self.check_rows(X)
-        check_candidates(X, candidates, self.means.shape[0])
+        check_lists(candidates, X.shape[0], self.means.shape[0])
+
+
+def sq_norms(X: sp.csr_matrix) -> np.ndarray:
+    """float64 (n,): the squared lengths of canonical rows, features ascending."""
+    return np.bincount(_rows_of(X), X.data.astype(np.float64) ** 2, X.shape[0]).astype(np.float64)
+
+
+def _rows_of(X: sp.csr_matrix) -> np.ndarray:
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+
+def _members(indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> sp.csr_matrix:
+    """The rows of some labels as ones (labels, n_rows): a product with them adds rows in their order."""
+    rows, indptr = rows[indptr[0] : indptr[-1]], indptr - indptr[0]
+    return sp.csr_matrix((np.ones(len(rows)), rows, indptr), shape=(len(indptr) - 1, n_rows))
+
+
+def _sparse_means(
+    sums: sp.csr_matrix, counts: np.ndarray, max_terms: int | None
+) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The means of some labels as float32, of each its largest terms, and their squared lengths before."""
+    sums.sort_indices()
+    label = _rows_of(sums)
+    values = (sums.data / counts[label]).astype(np.float32)
+    means = sp.csr_matrix((values, sums.indices.astype(np.int32, copy=False), sums.indptr), shape=sums.shape)
+    norms = sq_norms(means)
+    if max_terms is not None and np.diff(sums.indptr).max(initial=0) > max_terms:
+        order = np.lexsort((sums.indices, -np.abs(values), label))
+        kept = np.sort(order[np.arange(len(order)) - sums.indptr[label] < max_terms])
+        indptr = np.searchsorted(label[kept], np.arange(sums.shape[0] + 1))
+        means = sp.csr_matrix((values[kept], means.indices[kept], indptr), shape=sums.shape)
+    return means, norms

@@ -6,15 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from metarank import _core
 from metarank.persist.fields import Array
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
-from metarank.scorers.neighbors.training_rows import check_candidates
+from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 
 def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:
@@ -29,7 +28,7 @@ def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 class LabelPrior(LabelScorer):
-    """Log of the label's smoothed share of the View's rows: log((N_l + 1/2) / (N + 1)), column ``prior``.
+    """Log of the label's smoothed share of the view's rows: log((N_l + 1/2) / (N + 1)), column ``prior``.
 
     Examples
     --------
@@ -46,7 +45,7 @@ class LabelPrior(LabelScorer):
 
     saved: ClassVar[Spec] = Spec(Array("log_prior_", np.float32, ("L",)))
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
         self.log_prior_: NDArray[np.float32] = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(
             np.float32
@@ -55,13 +54,8 @@ class LabelPrior(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """The float32 column ``prior`` (m,); X plays no part."""
-        check_candidates(X, candidates, len(self.log_prior_))
+        check_lists(candidates, X.shape[0], len(self.log_prior_))
         return {"prior": self.log_prior_[candidates.labels]}
 
     def planned(self) -> Planned:
         return Planned(_core.PlanConstants(self.log_prior_), ["prior"])
-
-    def of_labels(self, first: int, last: int) -> LabelPrior:
-        out = clone(self)
-        out.log_prior_ = self.log_prior_[first:last]
-        return out

@@ -1,6 +1,6 @@
 """`TrainingRows`: exact nearest rows of a training set, dense or sparse, in the compiled core.
 
-Holds features only, no labels, so all Views of a fit share one. Dense rows are
+Holds features only, no labels, so all views of a fit share one. Dense rows are
 compared one by one; for many queries against many rows FAISS proposes the
 nearest, the core computes their distances again and makes sure that no row
 left out could change the answer. Where asked to, an approximate index proposes
@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.types.arrays import Parts, csr_parts, dense, remembered_parts, unit_rows
+from metarank.types.arrays import Parts, csr_parts, dense, unit_rows
 from metarank.types.candidates import Candidates
-from metarank.types.dense_index import CLASSES, DenseIndex, faiss_threads
-from metarank.types.view import Features, View
+from metarank.types.dense_index import HnswIndex, faiss_threads
+from metarank.types.view import Features, TrainingView
 
 METRICS = {"l2": 0, "l1": 1, "cosine": 2}
 
@@ -43,9 +43,9 @@ class LabelRows:
     Parameters
     ----------
     indptr, rows : int64 array (L + 1,), int32 array
-        For each label its rows, ascending (`View.rows_by_label`).
+        For each label its rows, ascending (`TrainingView.rows_by_label`).
     n_rows : int
-        Rows of the training set, those outside the View included.
+        Rows of the training set, those outside the TrainingView included.
     """
 
     indptr: np.ndarray
@@ -82,7 +82,8 @@ class DenseRows:
     def __init__(self, X: np.ndarray) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
         self._faiss: dict[str, Any] = {}
-        self._saved: dict[str, dict[str, Any]] = {}
+        self._graph: HnswIndex | None = None
+        self._saved: dict[str, Any] | None = None
         self._lock = RLock()  # folds that search at the same time build an index once
 
     @cached_property
@@ -135,7 +136,8 @@ class DenseRows:
         m = 0 if candidates.is_full else 32 * k
         proposed = [self._propose(Q, metric, m, n_jobs) for metric in metrics]
         # Rows without labels are not read unless FAISS proposed some.
-        by_row = labels.by_row if proposed[0][0].shape[1] else _no_labels(len(self.X))
+        no_labels = np.zeros(len(self.X) + 1, np.int64), np.empty(0, np.int32)
+        by_row = labels.by_row if proposed[0][0].shape[1] else no_labels
         return _core.label_neighbors_dense(
             points=(self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row),
             Q=Q,
@@ -151,12 +153,22 @@ class DenseRows:
         """(ids int32, distances float32), both (n, k): nearest of `rows`, ties by number, padded by -1."""
         Q = self.queries(X)
         ids, bounds = self._propose(Q, metric, 2 * k, n_jobs)
-        return self._nearest(Q, rows, k, metric, ids, bounds, n_jobs)
+        return _core.nearest_rows_dense(
+            X=self.X,
+            sq_norm=self.sq_norm,
+            Q=Q,
+            rows=np.ascontiguousarray(rows, np.int32),
+            k=k,
+            metric=METRICS[metric],
+            proposals=ids,
+            bounds=bounds,
+            n_threads=n_jobs,
+        )
 
     def nearest_proposed(
-        self, X: Features, rows: np.ndarray, k: int, index: str, n_jobs: int
+        self, X: Features, rows: np.ndarray, k: int, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`nearest` by L2 distance among what an approximate index, "hnsw" or "ivfpq", proposes.
+        """`nearest` by L2 distance among what the approximate index proposes.
 
         A query for which the index finds fewer than min(k, len(rows)) rows has all rows compared.
         """
@@ -165,47 +177,24 @@ class DenseRows:
         if len(rows) < len(self.X):
             within = np.zeros(len(self.X), bool)
             within[rows] = True
-        proposed = self.index(index).propose(Q, k, within, n_jobs)
+        proposed = self.index().propose(Q, k, within, n_jobs)
         ids, distances = _core.nearest_proposed_dense(self.X, Q, proposed, k, n_jobs)
         short = np.flatnonzero((ids >= 0).sum(axis=1) < min(k, len(rows)))
         if len(short):
-            none = np.empty((len(short), 0), np.int32), np.zeros(len(short))
-            ids[short], distances[short] = self._nearest(Q[short], rows, k, "l2", *none, n_jobs)
+            ids[short], distances[short] = self.nearest(Q[short], rows, k, "l2", n_jobs)
         return ids, distances
 
-    def index(self, kind: str) -> DenseIndex:
-        """The approximate index over all rows, "hnsw" or "ivfpq", built or restored when first asked for."""
+    def index(self) -> HnswIndex:
+        """The approximate index over all rows, built or restored when first asked for."""
         with self._lock:
-            if kind not in self._faiss:
-                self._faiss[kind] = CLASSES[kind](self.X, self._saved.get(kind))
-            index: DenseIndex = self._faiss[kind]
-            return index
+            if self._graph is None:
+                self._graph = HnswIndex(self.X, self._saved)
+            return self._graph
 
-    def restore_index(self, kind: str, arrays: dict[str, Any]) -> None:
-        """Have `index` take up what `DenseIndex.arrays` gave, instead of building."""
-        self._saved.setdefault(kind, arrays)
-
-    def _nearest(
-        self,
-        Q: np.ndarray,
-        rows: np.ndarray,
-        k: int,
-        metric: str,
-        proposals: np.ndarray,
-        bounds: np.ndarray,
-        n_jobs: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return _core.nearest_rows_dense(
-            X=self.X,
-            sq_norm=self.sq_norm,
-            Q=Q,
-            rows=np.ascontiguousarray(rows, np.int32),
-            k=k,
-            metric=METRICS[metric],
-            proposals=proposals,
-            bounds=bounds,
-            n_threads=n_jobs,
-        )
+    def restore_index(self, arrays: dict[str, Any]) -> None:
+        """Have `index` take up what `HnswIndex.arrays` gave, instead of building."""
+        if self._saved is None:
+            self._saved = arrays
 
     def _propose(self, Q: np.ndarray, metric: str, m: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """The m rows FAISS finds nearest (n, m), and for each query a lower bound of the key of all others.
@@ -220,11 +209,10 @@ class DenseRows:
             return none
         sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
         if metric == "cosine":
-            sums, of_rows = np.where(sq_norm == 0, 1, sq_norm), self._cosines_are_exact
+            sums = np.where(sq_norm == 0, 1, sq_norm)
         else:
             sums = l1_norm + self.max_l1_norm if metric == "l1" else sq_norm + self.max_sq_norm
-            of_rows = True
-        outside = ~(of_rows & _is_exact(sums))
+        outside = ~_is_exact(sums) | (metric == "cosine" and not self._cosines_are_exact)
         if outside.all():
             return none
         unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
@@ -259,7 +247,7 @@ class SparseRows:
     @cached_property
     def index(self) -> _core.InvertedIndex:
         """The postings by feature. A model that is loaded builds them when first asked."""
-        return _core.InvertedIndex(self.X.shape[1], *csr_parts(self.X))
+        return _core.InvertedIndex((*csr_parts(self.X), self.X.shape[1]))
 
     @property
     def max_sq_norm(self) -> float:
@@ -287,7 +275,7 @@ class SparseRows:
         """Columns (C, m), as `DenseRows.label_neighbors`."""
         return _core.label_neighbors_sparse(
             self.index,
-            *self.queries(X),
+            self.queries(X),
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
             columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
             n_threads=n_jobs,
@@ -297,14 +285,8 @@ class SparseRows:
         self, X: Features, rows: np.ndarray, k: int, metric: str, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
-        return _core.nearest_rows_sparse(
-            self.index,
-            *self.queries(X),
-            np.ascontiguousarray(rows, np.int32),
-            k,
-            METRICS[metric],
-            n_jobs,
-        )
+        rows = np.ascontiguousarray(rows, np.int32)
+        return _core.nearest_rows_sparse(self.index, self.queries(X), rows, k, METRICS[metric], n_jobs)
 
 
 @lru_cache(maxsize=64)
@@ -340,23 +322,13 @@ def restored_rows(X: Features) -> TrainingRows:
     return rows
 
 
-def shared_rows(view: View) -> TrainingRows:
-    """The index of *all* rows of the training set, built once for all Views of a fit."""
+def shared_rows(view: TrainingView) -> TrainingRows:
+    """The index of *all* rows of the training set, built once for all views of a fit."""
     return view.shared("training-rows", training_rows)
 
 
-def longest_rows(rows: TrainingRows) -> np.ndarray:
-    """The rows that may be longest, under L2 and L1, within rounding."""
-    if isinstance(rows, DenseRows):
-        norms: list[np.ndarray] = [np.asarray(norm) for norm in rows._norms]
-        return np.concatenate([np.flatnonzero(norm == norm.max(initial=0)) for norm in norms])
-    X = rows.X.astype(np.float64)
-    norms = [np.asarray(X.multiply(X).sum(axis=1)).ravel(), np.asarray(abs(X).sum(axis=1)).ravel()]
-    return np.concatenate([np.flatnonzero(norm >= norm.max(initial=0) * (1 - 1e-9)) for norm in norms])
-
-
-def view_labels(view: View) -> LabelRows:
-    """The label lists of a View."""
+def view_labels(view: TrainingView) -> LabelRows:
+    """The label lists of a TrainingView."""
     return LabelRows(*view.rows_by_label, n_rows=view.all_X.shape[0])
 
 
@@ -372,8 +344,7 @@ def as_canonical(X: Features) -> sp.csr_matrix:
 
 def canonical_parts(X: Features) -> Parts:
     """`csr_parts` of X `as_canonical`."""
-    known = remembered_parts(X) if isinstance(X, sp.csr_matrix) else None
-    return known or csr_parts(as_canonical(X))
+    return csr_parts(as_canonical(X))
 
 
 def check_width(X: Features, n_features: int) -> None:
@@ -382,13 +353,8 @@ def check_width(X: Features, n_features: int) -> None:
         raise ValueError(f"X must have {n_features} features, as the training rows have, got shape {X.shape}")
 
 
-def check_candidates(X: Features, candidates: Candidates, n_labels: int) -> None:
-    """ValueError unless the candidates are lists of the model's labels, one for each row of X."""
-    check_lists(candidates, X.shape[0], n_labels)
-
-
 def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
-    """`check_candidates` by the number of rows."""
+    """ValueError unless the candidates are lists of the model's labels, one for each row of X."""
     if not isinstance(candidates, Candidates):
         raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
     if candidates.n_rows != n_rows:
@@ -397,10 +363,6 @@ def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
         )
     if candidates.n_labels != n_labels:
         raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")
-
-
-def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32)
 
 
 def _is_exact(sums: np.ndarray) -> np.ndarray:

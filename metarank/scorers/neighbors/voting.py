@@ -6,8 +6,7 @@ meta-level features in a learning-to-rank framework".
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,7 +21,6 @@ from metarank.persist.fields import (
     Array,
     Csr,
     Derived,
-    Entries,
     Field,
     Flag,
     Group,
@@ -47,18 +45,16 @@ from metarank.scorers.neighbors.training_rows import (
     SparseRows,
     TrainingRows,
     as_canonical,
-    check_candidates,
+    check_lists,
     columns_in_core,
-    longest_rows,
     restored_rows,
     shared_rows,
-    training_rows,
     view_labels,
 )
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import INDEXES, SAVED, check_graph, resolved_index
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 # The order statistics and running means of `columns="summary"`, as far as k reaches.
 SUMMARY_ORDERS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -110,7 +106,7 @@ class LabelNeighbors(LabelScorer):
 
     Notes
     -----
-    A label without a point in the View has the distances of a row that shares nothing with x and is as long
+    A label without a point in the view has the distances of a row that shares nothing with x and is as long
     as the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances are limited to the
     largest float32, so every value is finite.
 
@@ -137,8 +133,8 @@ class LabelNeighbors(LabelScorer):
         Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
-        """Store the View's points of each label. Returns self."""
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> LabelNeighbors:
+        """Store the TrainingView's points of each label. Returns self."""
         self._check_params()
         self.rows_: TrainingRows = shared_rows(view)
         self.labels_: LabelRows = view_labels(view)
@@ -146,7 +142,7 @@ class LabelNeighbors(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,) by name, metric by metric, distances before means."""
-        check_candidates(X, candidates, self.labels_.n_labels)
+        check_lists(candidates, X.shape[0], self.labels_.n_labels)
         orders, means = self._statistics()
         metrics = tuple(self.metrics)
         values = self.rows_.label_neighbors(
@@ -157,11 +153,11 @@ class LabelNeighbors(LabelScorer):
     def planned(self) -> Planned | None:
         if not isinstance(self.rows_, SparseRows):
             return None
-        asked = (tuple(self.metrics), *self._statistics())
+        columns = (tuple(self.metrics), *self._statistics())
         core = _core.PlanNeighbors(
-            self.rows_.index, self.labels_.indptr, self.labels_.rows, columns_in_core(*asked)
+            self.rows_.index, self.labels_.indptr, self.labels_.rows, columns_in_core(*columns)
         )
-        return Planned(core, list(_named(*asked)))
+        return Planned(core, list(_named(*columns)))
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
@@ -195,24 +191,8 @@ class LabelNeighbors(LabelScorer):
         ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
-    def n_columns(self) -> int:
-        orders, means = self._statistics()
-        return len(tuple(self.metrics)) * (len(orders) + len(means))
-
     def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
         return self.rows_, self.labels_.matrix()
-
-    def of_labels(self, first: int, last: int) -> LabelNeighbors:
-        """The scorer with the rows of these labels, and the longest row, which sets the distance of labels
-        without a row."""
-        start = self.labels_.indptr[first : last + 1]
-        own = self.labels_.rows[start[0] : start[-1]]
-        kept = np.unique(np.concatenate([own, longest_rows(self.rows_)]))
-        out = copy.copy(self)
-        out.rows_ = training_rows(self.rows_.X[kept])
-        own = np.searchsorted(kept, own).astype(np.int32)
-        out.labels_ = LabelRows((start - start[0]).astype(np.int64), own, len(kept))
-        return out
 
     def _check_params(self) -> None:
         check_integer("k", self.k, 1, _MOST_NEIGHBORS)
@@ -240,20 +220,16 @@ def _named(metrics: tuple[str, ...], orders: tuple[int, ...], means: tuple[int, 
     return tuple(f"{metric}_{name}" for metric in metrics for name in statistics)
 
 
-def _has_index(kind: str) -> Callable[[Any], bool]:
-    """Of a shortlister, or of what is known of it: whether it has an approximate index of a kind."""
-
-    def has(of: Any) -> bool:
-        X = of.rows_.X
-        return isinstance(X, np.ndarray) and resolved_index(of.index, len(X), len(of.voters_)) == kind
-
-    return has
+def _has_index(of: Any) -> bool:
+    """Of a shortlister, or of what is known of it: whether it has the approximate index."""
+    X = of.rows_.X
+    return isinstance(X, np.ndarray) and resolved_index(of.index, len(X), len(of.voters_)) == "hnsw"
 
 
 def _check_index(known: Known) -> None:
     """ValueError unless saved arrays of a graph are of one over the rows."""
     arrays = known.values.get("_index_arrays")
-    if arrays is not None and "links" in arrays:
+    if arrays is not None:
         check_graph(arrays)
 
 
@@ -267,19 +243,19 @@ class NeighborShortlister(LabelScorer):
         Numbers of neighbours that vote; the largest determines the shortlist.
     relevance : {"binary", "inverse-propensity"}
         Weight of a vote for label l: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels. p_l
-        comes from the counts in the View, which does not contain the training row; with fewer than 3 rows the
+        comes from the counts in the view, which does not contain the training row; with fewer than 3 rows the
         weight is 1.
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`.
-    index : {"auto", "flat", "hnsw", "ivfpq"}
-        Index that finds the neighbours in dense X. "flat" compares every row. "hnsw" (a graph) and "ivfpq"
-        (lists of short codes, with the least memory) are approximate indexes of FAISS: they propose rows, and
-        the core selects the nearest. "auto" is "hnsw" from 50,000 rows on, else "flat". With fewer than
-        10,000 rows every row is compared in any case. In sparse X the neighbours are always exact.
+    index : {"auto", "flat", "hnsw"}
+        Index that finds the neighbours in dense X. "flat" compares every row. "hnsw", a graph of
+        FAISS, is approximate: it proposes rows, and the core selects the nearest. "auto" is "hnsw" from
+        50,000 rows on, else "flat". With fewer than 10,000 rows every row is compared in any case.
+        In sparse X the neighbours are always exact.
 
     names : bool, default False
         Whether to compare the name of a label with the names of the neighbours' labels, in the column
-        ``vote_names``. It has no effect if names are not known (`View.label_text`).
+        ``vote_names``. It has no effect if names are not known (`TrainingView.label_text`).
 
     Notes
     -----
@@ -298,7 +274,7 @@ class NeighborShortlister(LabelScorer):
     "gene_expression_data" from "gene_expression".
 
     An approximate index misses a few per cent of the neighbours (experiments/neighbors). Its results do not
-    depend on the number of threads or the split of the batch, and never contain a row outside the View.
+    depend on the number of threads or the split of the batch, and never contain a row outside the view.
 
     Examples
     --------
@@ -322,24 +298,20 @@ class NeighborShortlister(LabelScorer):
     title = "nearest neighbours"
     saved: ClassVar[Spec] = Spec(
         List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
-        # Older files are of a time before there was more to choose.
-        Plain("relevance", older="binary"),
-        Plain("propensity", older="default"),
-        Plain("index", older="auto"),
-        Flag("names", older=False),
+        Plain("relevance"),
+        Plain("propensity"),
+        Plain("index"),
+        Flag("names"),
         *_ROWS,
         Csr("label_text_", ("L", "words"), optional=True),
         Array("worth_", np.float64, ("L",), least=0, most=1e30, optional=True),
         Ids("voters_", np.int32, below="rows", ascending=True),
-        *(
-            Entries("_index_arrays", *SAVED[kind], key="index_arrays", older=None, when=_has_index(kind))
-            for kind in SAVED
-        ),
+        Group("_index_arrays", dict, *SAVED, key="index_arrays", when=_has_index),
         check=_check_index,
     )
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
-        """Store the View's rows and their labels. Returns self."""
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> NeighborShortlister:
+        """Store the TrainingView's rows and their labels. Returns self."""
         self._check_params()
         self.rows_: TrainingRows = shared_rows(view)
         self.labels_: LabelRows = view_labels(view)
@@ -360,16 +332,18 @@ class NeighborShortlister(LabelScorer):
         weights : float32 array (n, max(ks))
             0 where there is no neighbour.
         """
-        k, n_jobs = max(self.ks), resolve_n_jobs(n_jobs)
-        if isinstance(self.rows_, DenseRows):
-            index = self._index
-            if index == "flat":
-                rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
-            else:
-                rows, distances = self.rows_.nearest_proposed(X, self.voters_, k, index, n_jobs)
+        k, n_jobs, is_dense = max(self.ks), resolve_n_jobs(n_jobs), isinstance(self.rows_, DenseRows)
+        if isinstance(self.rows_, DenseRows) and _has_index(self):
+            rows, distances = self.rows_.nearest_proposed(X, self.voters_, k, n_jobs)
         else:
-            rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
-        return weighed(rows, distances, is_dense=isinstance(self.rows_, DenseRows))
+            metric = "l2" if is_dense else "cosine"
+            rows, distances = self.rows_.nearest(X, self.voters_, k, metric, n_jobs)
+        if is_dense:
+            floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
+            weights = floor / np.maximum(distances, floor)
+        else:
+            weights = np.maximum(1 - distances, 0)
+        return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """`nearest`, as an argument of both `shortlist` and `score`."""
@@ -383,13 +357,13 @@ class NeighborShortlister(LabelScorer):
 
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
-        check_candidates(X, candidates, self.labels_.n_labels)
+        check_lists(candidates, X.shape[0], self.labels_.n_labels)
         n_jobs = resolve_n_jobs(n_jobs)
-        found, pairs = self._neighbors(X, neighbors, n_jobs), (candidates.indptr, candidates.labels)
-        values = self._votes.columns(*found, *pairs, [int(k) for k in self.ks], n_jobs)
+        nearest, pairs = self._neighbors(X, neighbors, n_jobs), (candidates.indptr, candidates.labels)
+        values = self._votes.columns(*nearest, *pairs, [int(k) for k in self.ks], n_jobs)
         columns = dict(zip(self._columns(), values))
         if self.label_text_ is not None:
-            columns[_BY_NAME] = self._votes.kin_by_name(*found, *pairs, n_jobs)
+            columns[_BY_NAME] = self._votes.kin_by_name(*nearest, *pairs, n_jobs)
         return columns
 
     def shortlist(
@@ -398,16 +372,16 @@ class NeighborShortlister(LabelScorer):
         """The min(k, L) labels of each row with the largest vote, which is their share of the neighbours'
         weight, times 1 / p_l if `relevance` asks for it.
 
-        Equal votes are in order of frequency in the View, then of label id. So a row with fewer than k voted
+        Equal votes are in order of frequency in the view, then of label id. So a row with fewer than k voted
         labels, or without a neighbour, is completed with the most frequent labels. The score
-        ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the View's rows.
+        ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the TrainingView's rows.
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
         check_integer("k", k, 1)
         n_jobs = resolve_n_jobs(n_jobs)
         n_labels = self.labels_.n_labels
-        found = self._neighbors(X, neighbors, n_jobs)
-        labels, scores = self._votes.shortlist(*found, _TIE, min(k, n_labels), n_jobs)
+        nearest = self._neighbors(X, neighbors, n_jobs)
+        labels, scores = self._votes.shortlist(*nearest, _TIE, min(k, n_labels), n_jobs)
         indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
 
@@ -421,21 +395,6 @@ class NeighborShortlister(LabelScorer):
     def _columns(self) -> list[str]:
         return [f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")]
 
-    def n_columns(self) -> int:
-        return 2 * len(tuple(self.ks)) + bool(self.names)
-
-    def index_kind(self, n_rows: int) -> str:
-        return resolved_index(self.index, n_rows)
-
-    def rows_searched(self) -> tuple[Features, np.ndarray] | None:
-        exact = not isinstance(self.rows_, DenseRows) or self._index == "flat"
-        return (self.rows_.X, self.voters_) if exact else None
-
-    def without_rows(self) -> NeighborShortlister:
-        light = copy.copy(self)
-        light.rows_ = None  # type: ignore[assignment]
-        return light
-
     def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
         return self.rows_, self.labels_.matrix()
 
@@ -447,27 +406,21 @@ class NeighborShortlister(LabelScorer):
             raise ValueError("ks must not be empty")
         for k in self.ks:
             check_integer("ks", k, 1, _MOST_NEIGHBORS)
-        if self.relevance not in ("binary", "inverse-propensity"):
-            raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
+        check_choice("relevance", self.relevance, ("binary", "inverse-propensity"))
         propensity_curve(self.propensity)
-        if self.index not in INDEXES:
-            raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
+        check_choice("index", self.index, list(INDEXES))
 
     @property
     def _index_arrays(self) -> Any:
         """The approximate index as arrays, which a saved model holds."""
         assert isinstance(self.rows_, DenseRows)
-        return self.rows_.index(self._index).arrays()
+        return self.rows_.index().arrays()
 
     @_index_arrays.setter
     def _index_arrays(self, arrays: dict[str, Any] | None) -> None:
         if arrays is not None:
             assert isinstance(self.rows_, DenseRows)
-            self.rows_.restore_index(self._index, arrays)
-
-    @property
-    def _index(self) -> str:
-        return resolved_index(self.index, self.rows_.X.shape[0], len(self.voters_))
+            self.rows_.restore_index(arrays)
 
     def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
         if known is None:
@@ -486,13 +439,3 @@ class NeighborShortlister(LabelScorer):
         text = self.label_text_
         named = None if text is None else (*csr_parts(text), text.shape[1])
         return _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
-
-
-def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neighbors:
-    """Neighbours with their weights from their distances, see `NeighborShortlister`."""
-    if is_dense:
-        floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
-        weights = floor / np.maximum(distances, floor)
-    else:
-        weights = np.maximum(1 - distances, 0)
-    return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.parameters import check_choice, check_flag, check_integer, check_real
-from metarank._util.threads import resolve_n_jobs
+from metarank._util.parameters import check_integer
+from metarank._util.progress import report
+from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.persist.fields import Array, Declared, Known
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.names.label_vectors import (
-    TILE,
-    exact_label_vectors,
-    given_label_vectors,
-    principal_label_vectors,
-)
 from metarank.scorers.trees.parent_tree import Tree, check_acyclic, parents_of_mapping, tree_of_parents
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.checks import check_features, check_labels
 
-Representation = Literal["principal", "exact"]
-
+# Dimensions of the label vectors, halved while those of all labels or features take more than 512 MiB.
+_DIMS = 64
+# 2-means stops after so many rounds, or when the sum of cosines grows by less than this share.
+_MOST_ROUNDS, _TOLERANCE = 10, 1e-4
 # Labels that 2-means looks at before its last assignment of all.
 _SAMPLE = 1 << 12
+# Columns the kernels handle at a time: dimensions are multiples of it.
+TILE = 32
+# Bytes the dense vectors of all labels, or of all features, may take; more of them get shorter ones.
+_MAX_BYTES = 1 << 29
+# Subspace iterations: after the first, the subspace of random vectors, one more comes near the best.
+_PASSES = 2
+_TINY = np.finfo(np.float32).tiny
 _MAX_LABELS = np.iinfo(np.int32).max
 # Trees times labels in a saved hierarchy whose trees are all but empty.
 _MOST_PLACES = 1 << 26
@@ -69,15 +72,13 @@ class Hierarchy(Saved):
     --------
     A root with two leaves, of labels 0, 1 and of 2, 3:
 
-    >>> h = Hierarchy.from_nested([[0, 1], [2, 3]])
+    >>> h = Hierarchy.from_parents([4, 4, 5, 5, -1, -1])
     >>> h
     Hierarchy of 1 tree over 4 labels, 3 nodes
     >>> h.child_start, h.child
     (array([0, 2, 4, 6]), array([ 1,  2, -1, -2, -3, -4], dtype=int32))
-    >>> h.depth, h.parent
-    (array([0, 1, 1], dtype=int32), array([-1,  0,  0], dtype=int32))
-    >>> h.labels_under(2)
-    array([2, 3], dtype=int32)
+    >>> h.parent
+    array([-1,  0,  0], dtype=int32)
     >>> h.label_slot
     array([[2, 3, 4, 5]])
     """
@@ -157,32 +158,11 @@ class Hierarchy(Saved):
         return np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.child_start))
 
     @cached_property
-    def parent_slot(self) -> np.ndarray:
-        """int64 (N,): the slot that leads to each node, -1 for a root."""
-        out = np.full(self.n_nodes, -1, np.int64)
-        slots = np.flatnonzero(self.child >= 0)
-        out[self.child[slots]] = slots
-        return out
-
-    @cached_property
     def parent(self) -> np.ndarray:
         """int32 (N,): the parent of each node, -1 for a root."""
         out = np.full(self.n_nodes, -1, np.int32)
-        inner = self.parent_slot >= 0
-        out[inner] = self.slot_node[self.parent_slot[inner]]
-        return out
-
-    @cached_property
-    def depth(self) -> np.ndarray:
-        """int32 (N,): edges from the root to each node."""
-        out = np.zeros(self.n_nodes, np.int32)
-        level = np.zeros(self.n_nodes, bool)
-        level[self.roots] = True
-        while level.any():
-            children = self.child[level[self.slot_node] & (self.child >= 0)]
-            out[children] = out[self.parent[children]] + 1
-            level[:] = False
-            level[children] = True
+        slots = np.flatnonzero(self.child >= 0)
+        out[self.child[slots]] = self.slot_node[slots]
         return out
 
     @cached_property
@@ -202,85 +182,41 @@ class Hierarchy(Saved):
         out[tree, ~self.child[slots]] = slots
         return out
 
-    def tree_nodes(self, tree: int) -> range:
-        """Node ids of one tree, 0 to T - 1, the root first."""
-        tree = _check_int("tree", tree, 0, self.n_trees - 1)
+    def _nodes_of(self, tree: int) -> range:
+        """Node ids of one tree, the root first."""
         end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
         return range(int(self.roots[tree]), end)
-
-    def trees(self, first: int, count: int) -> Hierarchy:
-        """Some consecutive trees, with nodes numbered from 0.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they are not within the trees 0 to T - 1, or none.
-
-        Examples
-        --------
-        >>> learn_hierarchy(np.eye(4), np.eye(4), n_trees=3, max_leaf=2).trees(1, 2)
-        Hierarchy of 2 trees over 4 labels, 6 nodes
-        """
-        first = _check_int("first", first, 0, self.n_trees - 1)
-        count = _check_int("count", count, 1, self.n_trees - first)
-        begin, end = self.tree_nodes(first).start, self.tree_nodes(first + count - 1).stop
-        slots = slice(int(self.child_start[begin]), int(self.child_start[end]))
-        child = self.child[slots]
-        return Hierarchy(
-            self.roots[first : first + count] - begin,
-            self.child_start[begin : end + 1] - slots.start,
-            np.where(child >= 0, child - begin, child),
-            self.n_labels,
-        )
-
-    def labels_under(self, node: int) -> np.ndarray:
-        """int32, ascending: the labels below a node, 0 to N - 1."""
-        found, nodes = [np.empty(0, np.int32)], [_check_int("node", node, 0, self.n_nodes - 1)]
-        while nodes:
-            n = nodes.pop()
-            children = self.child[self.child_start[n] : self.child_start[n + 1]]
-            found.append(~children[children < 0])
-            nodes += children[children >= 0].tolist()
-        return np.sort(np.concatenate(found))
 
     def nested(self, tree: int = 0) -> list[Any]:
         """One tree as nested lists of label ids."""
         lists: dict[int, list[Any]] = {}
-        for node in reversed(self.tree_nodes(tree)):
+        for node in reversed(self._nodes_of(tree)):
             children = self.child[self.child_start[node] : self.child_start[node + 1]].tolist()
             lists[node] = [lists[c] if c >= 0 else ~c for c in children]
         return lists[int(self.roots[tree])]
 
-    def restricted_to(self, labels: Any) -> Hierarchy:
+    def restricted_to(self, labels: np.ndarray) -> Hierarchy:
         """The trees restricted to some labels, without nodes that are left with fewer than two children.
-
-        Parameters
-        ----------
-        labels : int array of ids, all of them in the trees
 
         Raises
         ------
-        ValueError, TypeError
-            If a label is in no tree, or `labels` is no vector of integers.
+        ValueError
+            If a label is in no tree.
 
         Examples
         --------
-        >>> Hierarchy.from_nested([[0, 1], [2, 3], 4]).restricted_to([0, 2, 3]).nested()
+        >>> Hierarchy.from_parents([5, 5, 6, 6, -1, -1, -1], n_labels=5).restricted_to([0, 2, 3]).nested()
         [0, [2, 3]]
         """
-        ids = _ids("labels", labels, np.int64)
-        outside = ids[(ids < 0) | (ids >= self.n_labels)]
-        if len(outside):
-            raise ValueError(f"labels must lie in [0, {self.n_labels}), got {outside[0]}")
         wanted = np.zeros(self.n_labels, bool)
-        wanted[ids] = True
+        wanted[labels] = True
         unknown = wanted.copy()
         unknown[self.labels] = False
         if unknown.any():
             raise ValueError(f"label {int(np.flatnonzero(unknown)[0])} is in no tree of the hierarchy")
         trees: list[Tree] = []
         for slots, root in zip(self.label_slot, self.roots):
-            nodes = self.tree_nodes(len(trees))
+            nodes = self._nodes_of(len(trees))
             label_parent = np.where(slots >= 0, self.slot_node[slots] - root, -1) if self.n_slots else slots
             parent = np.concatenate([label_parent, self.parent[nodes.start : nodes.stop] - root])
             inner = parent >= 0
@@ -345,60 +281,6 @@ class Hierarchy(Saved):
             check_acyclic(array, range(len(array)))
         return _joined([tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
 
-    @classmethod
-    def from_nested(cls, nested: Any, *, n_labels: int | None = None) -> Hierarchy:
-        """One tree from nested lists of label ids, each once.
-
-        Nodes without a label or with one child are removed, as by `from_parents`.
-
-        Parameters
-        ----------
-        nested : list of label ids and such lists
-        n_labels : int or None
-            Size L of the label set. If given, labels may be missing from the lists: they are never proposed
-            and must not have a training point. By default the lists must hold all of 0 to L - 1.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a label is duplicated, missing or out of range, or an entry is neither an id nor a list.
-
-        Examples
-        --------
-        >>> Hierarchy.from_nested([[1, 0], [[3], []], 2]).nested()
-        [2, 3, [0, 1]]
-        """
-        if n_labels is not None:
-            n_labels = _check_int("n_labels", n_labels, 0, _MAX_LABELS)
-        if not _is_list(nested):
-            raise TypeError(f"nested must be a list of label ids and lists, got {nested!r:.80}")
-        parent_of_label: dict[int, int] = {}
-        parent_of_node = [-1]
-        waiting = [(0, nested)]
-        for node, children in waiting:
-            for c in children:
-                if isinstance(c, Integral) and not isinstance(c, bool):
-                    if int(c) in parent_of_label:
-                        raise ValueError(f"label {int(c)} is in the hierarchy twice")
-                    parent_of_label[int(c)] = node
-                elif _is_list(c):
-                    waiting.append((len(parent_of_node), c))
-                    parent_of_node.append(node)
-                else:
-                    raise TypeError(f"nested must hold label ids and lists, got {c!r}")
-        size = max(parent_of_label, default=-1) + 1 if n_labels is None else n_labels
-        for label in parent_of_label:
-            if not 0 <= label < size:
-                raise ValueError(f"labels must lie in [0, {size}), got {label}")
-        placed = np.zeros(size, bool)
-        placed[list(parent_of_label)] = True
-        if n_labels is None and not placed.all():
-            missing = int(np.flatnonzero(~placed)[0])
-            raise ValueError(f"label {missing} is missing from the hierarchy; n_labels={size} allows that")
-        parent = np.array([parent_of_label.get(i, -1) for i in range(size)] + parent_of_node, np.int64)
-        parent[parent >= 0] += size
-        return _joined([tree_of_parents(parent, placed)], size)
-
 
 def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:
     """One ensemble of trees whose nodes are numbered each from 0."""
@@ -417,24 +299,20 @@ def learn_hierarchy(
     Y: Any,
     *,
     n_trees: int = 3,
-    first_tree: int = 0,
     branching: int = 16,
     max_leaf: int = 100,
     balanced: bool = True,
-    representation: Representation = "principal",
-    n_dims: int = 64,
     label_vectors: Any = None,
-    max_iterations: int = 10,
-    tolerance: float = 1e-4,
     seed: int = 0,
     n_jobs: int | None = 1,
 ) -> Hierarchy:
     """Label trees by hierarchical clustering of labels with similar training points.
 
-    A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3). A node of more than `max_leaf`
-    labels is cut into ``min(branching, ceil(labels / max_leaf))`` groups of equal size, give or take one,
-    by rounds of balanced spherical 2-means; a node of at most `max_leaf` labels has them as its children.
-    Labels without a training point are in no tree. Tree t depends on (seed, t) and the data only.
+    A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3), within a subspace of 64
+    dimensions that holds most of it, found anew for each tree, so that the trees differ. A node of more than
+    `max_leaf` labels is cut into ``min(branching, ceil(labels / max_leaf))`` groups of equal size, give or
+    take one, by rounds of balanced spherical 2-means; a node of at most `max_leaf` labels has them as its
+    children. Labels without a training point are in no tree. Tree t depends on (seed, t) and the data only.
 
     With ``balanced=False`` the groups are those of spherical k-means, of any size (Khandagale et al. 2020,
     "Bonsai"). Where that leaves all labels in one group, and from the ninth level on, they are balanced
@@ -445,25 +323,14 @@ def learn_hierarchy(
     X : features (n, d)
     Y : relevances (n, L), values >= 0
     n_trees : int
-    first_tree : int
-        Number of the first tree, if only some trees of an ensemble are learned. All balanced trees have the
-        same number of slots.
     branching : int
         Largest number of children of an inner node, 2 to 256.
     max_leaf : int
         Most labels of a leaf, 1 to 256.
     balanced : bool
         Whether the groups of a node are of equal size.
-    representation : "principal" or "exact"
-        Label vectors within a subspace of `n_dims` dimensions that holds most of them, found anew for each
-        tree, so that the trees differ; or the sparse vectors themselves, many times slower.
-    n_dims : int
-        A multiple of 32; halved while the vectors of all labels or features take more than 512 MiB. No more
-        features than that are kept as they are.
     label_vectors : array or CSR (L, anything) or None
         Vectors to cluster instead of those of eq. 3, such as of the labels' texts; X is then ignored.
-    max_iterations, tolerance : int, float
-        2-means stops after that many rounds, or when the sum of cosines grows by less than this share.
     seed : int >= 0
     n_jobs : int or None
         Threads. The trees do not depend on it.
@@ -480,43 +347,25 @@ def learn_hierarchy(
     >>> sorted(learn_hierarchy(X, Y, n_trees=1, max_leaf=2).nested())
     [[0, 1], [2, 3]]
     """
-    check_integer("n_trees", n_trees, 1, 10_000)
-    check_integer("first_tree", first_tree, 0, 10_000)
-    check_integer("branching", branching, 2, 256)
-    check_integer("max_leaf", max_leaf, 1, 256)
-    check_integer("n_dims", n_dims, TILE, 1 << 12)
-    check_integer("max_iterations", max_iterations, 1, 1_000_000)
-    check_integer("seed", seed, 0, 2**64 - 1)
-    if n_dims % TILE:
-        raise ValueError(f"n_dims must be a multiple of {TILE}, got {n_dims}")
-    check_real("tolerance", tolerance, 0, np.nextafter(1, 0), "a number in [0, 1)")
-    check_flag("balanced", balanced)
-    check_choice("representation", representation, ("principal", "exact"))
     threads = resolve_n_jobs(n_jobs)
     Y = check_labels(Y, ids="positions")[0]
     n_labels = Y.shape[1]
     seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
-    fixed = None  # label vectors that all trees share
-    if label_vectors is not None:
-        fixed = given_label_vectors(label_vectors, n_labels)
-    else:
-        X = check_features(X)
-        if X.shape[0] != Y.shape[0]:
-            raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
-        X = sp.csr_matrix(X)
-        if representation == "exact":
-            fixed = exact_label_vectors(X, Y)
+    shared = None if label_vectors is None else given_label_vectors(label_vectors, n_labels)
+    if shared is None:
+        X = _rows_of(X, Y)
     trees = []
-    for t in range(first_tree, first_tree + n_trees):
+    for t in range(n_trees):
+        report(f"clustering labels for tree {t + 1} of {n_trees}", t / n_trees / 2)
         basis_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
-        V = fixed
+        V = shared
         if V is None:
-            V = principal_label_vectors(X, Y, n_dims=n_dims, seed=basis_seed, n_jobs=threads)
+            V = principal_label_vectors(X, Y, n_dims=_DIMS, seed=basis_seed, n_jobs=threads)
         how = _core.Clustering(
             branching=branching,
             max_leaf=max_leaf,
-            max_iterations=max_iterations,
-            tolerance=float(tolerance),
+            max_iterations=_MOST_ROUNDS,
+            tolerance=_TOLERANCE,
             sample=_SAMPLE,
             seed=tree_seed,
             balanced=bool(balanced),
@@ -526,6 +375,13 @@ def learn_hierarchy(
         else:
             trees.append(_core.partition_labels_dense(V, seen, how, threads))
     return _joined(trees, n_labels)
+
+
+def _rows_of(X: Any, Y: sp.csr_matrix) -> sp.csr_matrix:
+    X = check_features(X)
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
+    return sp.csr_matrix(X)
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> int:
@@ -546,5 +402,65 @@ def _ids(name: str, values: Any, dtype: type[np.signedinteger[Any]]) -> np.ndarr
     return np.ascontiguousarray(array, dtype)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+def principal_label_vectors(
+    X: sp.csr_matrix, Y: sp.csr_matrix, *, n_dims: int, seed: int, n_jobs: int
+) -> np.ndarray:
+    """Eq. 3 within the principal subspace of the label vectors: float32 (L, n_dims), rows of unit length.
+
+    Found by subspace iteration, in which v_l has the weight 1 / sqrt(sum_i y_il^2), about that of a unit
+    vector. No more than `n_dims` features are kept as they are.
+    """
+    d, n_labels = X.shape[1], Y.shape[1]
+    while max(d, n_labels) * n_dims * 4 > _MAX_BYTES and n_dims % (2 * TILE) == 0:
+        n_dims //= 2
+    # The largest values become 1, so that no sum overflows; directions stay.
+    rows, relevance = (_scaled(A) for A in (X, Y))
+
+    def vectors_in(basis: np.ndarray) -> np.ndarray:
+        return unit_rows(_core.transposed_product(relevance, rows, basis, n_jobs))
+
+    if d <= n_dims:
+        return vectors_in(np.eye(d, -(-d // TILE) * TILE, dtype=np.float32))
+    sq = np.bincount(
+        Y.indices, (Y.data / Y.data.max(initial=_TINY)).astype(np.float64) ** 2, minlength=n_labels
+    )
+    scale = (1 / np.sqrt(np.where(sq > 0, sq, 1))).astype(np.float32)[:, None]
+    V = np.random.default_rng(seed).standard_normal((n_labels, n_dims), np.float32)
+    for _ in range(_PASSES):
+        V *= scale
+        V = vectors_in(_orthonormal(_core.transposed_product(rows, relevance, V, n_jobs)))
+    return V
+
+
+def _scaled(A: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """The arrays of A over its largest value, and its number of columns."""
+    indptr, indices, data = csr_parts(A)
+    largest = np.abs(data).max(initial=0) or np.float32(1)
+    return indptr, indices, data * (np.float32(1) / largest), A.shape[1]
+
+
+def _orthonormal(B: np.ndarray) -> np.ndarray:
+    """Columns that span those of float32 B (d, k); zero ones where it has fewer dimensions."""
+    with single_threaded_blas():
+        variance, rotation = np.linalg.eigh((B.T @ B).astype(np.float64))
+        kept = variance > 1e-5 * variance[-1]  # the others are lost in rounding
+        return B @ np.where(kept, rotation / np.sqrt(np.where(kept, variance, 1)), 0).astype(np.float32)
+
+
+def given_label_vectors(vectors: Any, n_labels: int) -> np.ndarray | sp.csr_matrix:
+    """The user's own vectors, checked, one row a label, as rows of unit length or zero."""
+    V = check_features(vectors, name="label_vectors")
+    if V.shape[0] != n_labels:
+        raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
+    return _unit_rows(V.astype(np.float64))
+
+
+def _unit_rows(V: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+    """Rows of float64 V divided by their length, as float32; zero rows stay."""
+    if isinstance(V, np.ndarray):
+        norm = np.sqrt((V**2).sum(axis=1, keepdims=True))
+        return np.ascontiguousarray(V / np.where(norm > 0, norm, 1), np.float32)
+    row = np.repeat(np.arange(V.shape[0]), np.diff(V.indptr))
+    norm = np.sqrt(np.bincount(row, V.data**2, minlength=V.shape[0]))
+    data = (V.data / np.where(norm > 0, norm, 1)[row]).astype(np.float32)
+    return sp.csr_matrix((data, V.indices, V.indptr), shape=V.shape)

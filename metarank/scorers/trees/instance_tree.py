@@ -18,22 +18,14 @@ from metarank._util.parameters import (
     with_parameters,
 )
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
-from metarank.persist.limits import MOST
+from metarank.persist.fields import Array, Declared, Group, Known, Number, Params
 from metarank.persist.spec import Spec
+from metarank.persist.trust import MOST
 from metarank.scorers.label_weights import LEAST, check_relevance, relevances
-from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.scorers.trees.tree_ensemble import (
-    FEWER_TREES,
-    ShortlistingTrees,
-    TreeBlock,
-    stacked,
-    stacked_ids,
-    stacked_starts,
-)
+from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 # The arrays of `forest_`, all of one dimension: what `InstanceTrees` takes.
 _FOREST: dict[str, type] = {
@@ -74,10 +66,10 @@ class FastXML(ShortlistingTrees):
     A node splits its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
     the labels for each side are learned alternately, to decrease
 
-        min ||w||_1 + C sum_i log(1 + exp(-side_i w.x_i)) - C_rank sum_i nDCG(ranking of side_i, y_i)
+        min ||w||_1 + C sum_i log(1 + exp(-side_i w.x_i)) - sum_i nDCG(ranking of side_i, y_i)
 
-    (Jain et al. 2016, eq. 4, with the bias treated like the other weights). A leaf holds the mean relevance
-    of each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
+    (Jain et al. 2016, eq. 4, with the bias treated like the other weights), once. A leaf holds the mean
+    relevance of each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
 
     Prediction time grows with the logarithm of the number of points, not with the number of labels. Any
     relevances >= 0 can be learned. If labels have few points, label trees (`Parabel`) are usually far better.
@@ -94,17 +86,9 @@ class FastXML(ShortlistingTrees):
         Weight of the log loss; 1 is the published value. Larger values give more features per node, and
         deeper and larger trees. On held-out rows of three sets, 1.5 had a better P@5 (on two of them with a
         P@1 0.3 points lower). With few points, 2 to 4 were far better.
-    C_rank : float
-        Weight of the ranking loss. It has an effect only with more than one round: before there is a
-        hyperplane, the sides depend on rankings alone.
-    rounds : int
-        How many times sides and rankings, then the hyperplane, are learned.
     balanced : bool
         Give both sides the same weight in the log loss: the loss of a point is divided by its side's share of
         the points. Otherwise small nodes learn little more than a bias, and trees end early.
-    normaliser : {"constant", "ideal"}
-        The divisor of a point's DCG: the DCG of L labels of gain 1 (Jain et al. 2016), or the point's own
-        ideal DCG (Prabhu and Varma 2014).
     relevance : {"graded", "inverse-propensity", "binary"}
         Gain of a relevant label: its value in Y; ``1 / p_l``; or 1.
     propensity : "default", "wikipedia", "amazon" or (a, b)
@@ -113,8 +97,6 @@ class FastXML(ShortlistingTrees):
         The optimisation of a hyperplane stops when the violation of its optimality conditions has fallen to
         this share.
     random_state : int, None, RandomState or Generator
-    verbose : int
-        1 shows the progress of `fit`; see `MetaRanker`.
 
     Notes
     -----
@@ -135,20 +117,14 @@ class FastXML(ShortlistingTrees):
     max_leaf: int = 10
     labels_per_leaf: int = 100
     C: float = 1.0
-    C_rank: float = 1.0
-    rounds: int = 1
     balanced: bool = True
-    normaliser: str = "constant"
     relevance: str = "graded"
     propensity: Any = "default"
     tolerance: float = 0.1
     random_state: Any = 0
-    verbose: int = 0
 
     column = "fastxml"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10}
-    trees_per_block: ClassVar[int] = 5
-    _common: ClassVar[tuple[str, ...]] = ("scale",)
 
     saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),
@@ -156,7 +132,7 @@ class FastXML(ShortlistingTrees):
         Declared("n_labels_", size="L"),
         Number("scale_", 1e-38, 1e38),
         # Nodes, leaves and their lists are compared with each other when the trees are built over them.
-        Entries("forest_", *(Array(name, dtype) for name, dtype in _FOREST.items())),
+        Group("forest_", dict, *(Array(name, dtype) for name, dtype in _FOREST.items())),
         check=_check_trees,
     )
 
@@ -164,20 +140,13 @@ class FastXML(ShortlistingTrees):
         check_integer("n_trees", self.n_trees, 1, _MOST_TREES)
         for name in ("max_leaf", "labels_per_leaf"):
             check_integer(name, getattr(self, name), 1)
-        check_integer("rounds", self.rounds, 1, 1000)
         check_random_state(self.random_state)
-        for name in ("C", "C_rank"):
-            rule = f"a number between {_LEAST:g} and {_MOST:g}"
-            check_real(name, getattr(self, name), _LEAST, _MOST, rule)
+        check_real("C", self.C, _LEAST, _MOST, f"a number between {_LEAST:g} and {_MOST:g}")
         check_real("tolerance", self.tolerance, 1e-6, 1, "a number between 1e-06 and 1")
         check_flag("balanced", self.balanced)
-        if self.normaliser not in ("constant", "ideal"):
-            raise ValueError(f"normaliser must be 'constant' or 'ideal', got {self.normaliser!r}")
         check_relevance(self.relevance, self.propensity)
 
-    def _grow(
-        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
-    ) -> dict[str, Any]:
+    def _grow(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
         # Float32 sums of gains neither overflow nor vanish, whatever the unit of the relevances.
@@ -185,17 +154,16 @@ class FastXML(ShortlistingTrees):
         gains = np.maximum(Y.data.astype(np.float64) / scale, _LEAST_GAIN).astype(np.float32)
         split = _core.SplitOptions(
             log_cost=float(self.C),
-            rank_cost=float(self.C_rank),
+            rank_cost=1.0,
             balanced=bool(self.balanced),
-            rounds=self.rounds,
-            ideal_normaliser=self.normaliser == "ideal",
+            rounds=1,
+            ideal_normaliser=False,
             logistic=_core.L1LogisticOptions(
                 tolerance=float(self.tolerance), max_steps=_STEPS, max_passes=_PASSES
             ),
         )
         grow = _core.GrowOptions(
-            first_tree=first,
-            n_trees=count,
+            n_trees=self.n_trees,
             max_leaf=self.max_leaf,
             labels_per_leaf=self.labels_per_leaf,
             max_depth=_MAX_DEPTH,
@@ -209,30 +177,13 @@ class FastXML(ShortlistingTrees):
             grow=grow,
             n_threads=n_jobs,
         )
-        return {"scale": np.array([scale]), **forest}
-
-    def _take(self, blocks: list[TreeBlock]) -> None:
-        super()._take(blocks)
-        self.scale_: float = float(blocks[0].arrays["scale"][0])
-        n_nodes = [len(block.arrays["bias"]) for block in blocks]
-        n_leaves = [len(block.arrays["leaf_start"]) - 1 for block in blocks]
-        self.forest_: dict[str, np.ndarray] = {}
-        for name in _FOREST:
-            if name in ("roots", "child"):
-                self.forest_[name] = stacked_ids(blocks, name, n_nodes, n_leaves)
-            else:
-                join = stacked_starts if name.endswith("_start") else stacked
-                self.forest_[name] = join(blocks, name)
+        self.scale_: float = scale
+        self.forest_: dict[str, np.ndarray] = {name: forest[name] for name in _FOREST}
 
     @cached_property
     def _trees(self) -> _core.InstanceTrees:
         """The trees over the arrays of `forest_`: built when first asked."""
         return _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        # Each level of a tree shares the rows' terms out among its nodes; leaves hold labels.
-        of_leaves = 8 * sizes.n_rows * min(sizes.labels_per_row * 4, 100)
-        return self._parts_of(sizes, int(self.n_trees * (2 * sizes.n_terms + of_leaves)), 0, FEWER_TREES)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of each row with the largest mean relevance in the leaves that it reaches.
@@ -254,7 +205,7 @@ class FastXML(ShortlistingTrees):
         check_integer("k", k, 1)
         rows = self._unit_parts(X)
         indptr, labels, values = self._trees.top(
-            *rows, int(min(k, max(1, self.n_labels_))), resolve_n_jobs(n_jobs)
+            rows, int(min(k, max(1, self.n_labels_))), resolve_n_jobs(n_jobs)
         )
         scores = {self.column: values * np.float32(self.scale_)}
         return Candidates.of_core(indptr, labels, self.n_labels_, scores)
@@ -263,20 +214,8 @@ class FastXML(ShortlistingTrees):
         """One float32 column (m,): the log of a pair's mean relevance divided by the maximum of all, at least
         -80."""
         pairs = self._pairs(X, candidates)
-        mean, _ = self._trees.pairs(*pairs, False, resolve_n_jobs(n_jobs))
+        mean = self._trees.pairs(*pairs, resolve_n_jobs(n_jobs))
         return {self.column: log(np.maximum(mean, np.float32(LEAST)))}
-
-    def tree_scores(self, X: Any, candidates: Candidates, *, n_jobs: int | None = 1) -> np.ndarray:
-        """float32 (m, n_trees): relevance of each pair in the leaf of each tree. The score is their mean."""
-        pairs = self._pairs(X, candidates)
-        _, by_tree = self._trees.pairs(*pairs, True, resolve_n_jobs(n_jobs))
-        assert by_tree is not None  # it is asked for
-        return np.asarray(by_tree * np.float32(self.scale_))
-
-    def leaves(self, X: Any, *, n_jobs: int | None = 1) -> np.ndarray:
-        """int32 (n, n_trees): the number of the leaf that each row reaches. Trees share no numbers."""
-        rows = self._unit_parts(X)
-        return np.asarray(self._trees.leaves(*rows, resolve_n_jobs(n_jobs)))
 
 
 def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:

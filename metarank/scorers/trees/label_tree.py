@@ -22,26 +22,18 @@ from metarank._util.parameters import (
     check_real,
     with_parameters,
 )
+from metarank._util.progress import report
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
-from metarank.persist.limits import MOST
+from metarank.persist.fields import Array, Declared, Flag, Group, Integer, Number, Object, Params
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Planned
+from metarank.persist.trust import MOST
+from metarank.scorers.base import Planned, PointProposer
 from metarank.scorers.label_weights import FLOOR, LEAST, check_relevance, relevances
-from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.trees.hierarchy import Hierarchy, learn_hierarchy
-from metarank.scorers.trees.tree_ensemble import (
-    FEWER_TREES,
-    ShortlistingTrees,
-    TreeBlock,
-    stacked,
-    stacked_ids,
-    stacked_starts,
-)
-from metarank.scorers.tuning import TUNED, Tunable
+from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 # Bounds of what is multiplied into float32 sums.
@@ -59,14 +51,17 @@ _WEIGHTS: dict[str, type] = {
     "bias": np.float32,
     "scale": np.float32,
 }
-# Those of them that say where something begins.
-_STARTS = ("node_block", "block_slot", "bucket_start", "data_start")
 # Labels that each of several trees proposes at least: the best few of all are then the same for any k below.
 _PROPOSED = 100
 # What parameters left open become.
-_SUITED: dict[str, dict[str, float]] = {
-    "hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
-    "squared_hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
+# Visitors: a leaf is also trained on the points that a beam of this width would bring there, so that its
+# classifiers see the irrelevant points of a later search. Dual coordinate descent stops at this violation of
+# the optimality conditions (tolerance), or after so many passes over the points (max_epochs), the first two
+# of which omit visitors. The logistic loss, which estimates relevances, does best without visitors.
+_HINGED = {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5}
+SOLVER: dict[str, dict[str, float]] = {
+    "hinge": _HINGED,
+    "squared_hinge": _HINGED,
     "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
 
@@ -75,45 +70,9 @@ def _n_nodes(known: Any) -> int:
     return int(known.hierarchy_.n_nodes)
 
 
-# What is tried with a hinge loss.
-_HINGED: tuple[dict[str, Any], ...] = (
-    {},
-    {
-        "n_trees": 1,
-        "max_leaf": 200,
-        "C": 0.5,
-        "max_epochs": 12,
-        "visitors": 0,
-        "link_power": 3,
-        "prune": 0.05,
-    },
-    {"max_leaf": 256, "visitors": 0},
-    {"max_leaf": 32},
-    {"C": 0.3},
-    {"C": 3.0},
-    {"max_leaf": 256},
-    {"max_epochs": 10, "tolerance": 0.05},
-)
-
-
 @with_parameters
-class LabelTree(Tunable, ShortlistingTrees):
+class LabelTree(PointProposer, ShortlistingTrees):
     """The common base of `Parabel` and `XReg`."""
-
-    settings: ClassVar[dict[str, tuple[dict[str, Any], ...]]] = {
-        "hinge": _HINGED,
-        "squared_hinge": _HINGED,
-        "logistic": (
-            {},
-            {"n_trees": 1},
-            {"max_epochs": 5, "tolerance": 0.1},
-            {"max_leaf": 32},
-            {"C": 1.0},
-            {"C": 3.0},
-            {"C": 30.0},
-            {"max_leaf": 256},
-        ),
-    }
 
     n_trees: int = 3
     branching: int = 16
@@ -121,17 +80,17 @@ class LabelTree(Tunable, ShortlistingTrees):
     beam: int = 10
     loss: str = "auto"
     C: float | None = None
-    visitors: int | None = None
-    link_power: int = 4
-    path_weight: float = 0.5
     prune: float = 0.1
-    tolerance: float | None = None
-    max_epochs: int | None = None
     hierarchy: Any = None
     label_vectors: Any = None
     random_state: Any = 0
-    verbose: int = 0
     balanced: bool = True
+    # With a hinge loss, the probability of an edge with margin z is exp(-max(0, 1 - z)^link_power), and the
+    # log-probability of the path to a leaf counts path_weight of that of the label's own edge: visitors make
+    # the classifiers of the leaves reliable by themselves.
+    link_power: ClassVar[int] = 4
+    path_weight: ClassVar[float] = 0.5
+    solver: ClassVar[dict[str, dict[str, float]]] = SOLVER
     # Parameters of a class that gives them a place in `__init__`.
     relevance: str = field(init=False, default="binary")
     propensity: Any = field(init=False, default="default")
@@ -140,7 +99,6 @@ class LabelTree(Tunable, ShortlistingTrees):
 
     column = "label_tree"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
-    _common: ClassVar[tuple[str, ...]] = ("label_scale",)
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
@@ -149,8 +107,6 @@ class LabelTree(Tunable, ShortlistingTrees):
             without=("hierarchy", "label_vectors"),
             tuples=("propensity",),
             seeded=MOST,
-            omits=("tune",),
-            older=(("normalize", "label"), ("balanced", True)),
             check=lambda trees: trees._check_params(),
         ),
         Declared("n_features_in_", key="n_features", size="d"),
@@ -162,13 +118,11 @@ class LabelTree(Tunable, ShortlistingTrees):
         Object("hierarchy_", Hierarchy, ("L",), inline=True),
         Array("row_share_", (np.float32, np.float64), (_n_nodes,), least=0, most=1),
         # Blocks and slots are compared with each other when the trees are built over them.
-        Entries("weights_", *(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
+        Group("weights_", dict, *(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
         Flag("_given", key="given"),
-        *TUNED,
     )
 
     def _check_params(self) -> None:
-        super()._check_params()
         check_integer("n_trees", self.n_trees, 1, 10_000)
         check_integer("branching", self.branching, 2, 256)
         check_integer("max_leaf", self.max_leaf, 1, 256)
@@ -176,16 +130,12 @@ class LabelTree(Tunable, ShortlistingTrees):
         check_integer("beam", self.beam, 1)
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
-        check_integer("max_epochs", self._resolved("max_epochs"), 1)
-        check_integer("visitors", self._resolved("visitors"), 0)
-        check_integer("link_power", self.link_power, 1, 5)
         check_random_state(self.random_state)
         if self.cost not in ("sum", "mean"):
             raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
-        for name in ("C", "tolerance"):
-            check_real(name, self._resolved(name), _LEAST, _MOST, "a positive number, at most 1e6")
+        if self.C is not None:
+            check_real("C", self.C, _LEAST, _MOST, "a positive number, at most 1e6")
         check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
-        check_real("path_weight", self.path_weight, 0, 1, "a number in [0, 1]")
         check_relevance(self.relevance, self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
@@ -197,55 +147,7 @@ class LabelTree(Tunable, ShortlistingTrees):
             return self.loss
         return "logistic" if self.relevance == "graded" else "squared_hinge"
 
-    _loss_learned = _loss
-
-    @property
-    def _learned_as(self) -> tuple[str, Any]:
-        return self.relevance, self.propensity
-
-    def _work(self, view: View) -> float:
-        """Terms of the rows that reach each classifier, those with a label below its node in each pass, and
-        visitors of a leaf in all passes but two."""
-        tree, rows = self.hierarchy_, view.n_rows
-        width = np.diff(tree.child_start)
-        is_leaf = np.zeros(len(width), bool)
-        is_leaf[np.repeat(np.arange(len(width)), width)[tree.child < 0]] = True
-        reached = float(self.row_share_ @ width) * rows
-        leaves = is_leaf.sum() / tree.n_trees
-        visits = min(self._resolved("visitors"), leaves) * width[is_leaf].mean() * tree.n_trees * rows
-        passes = self._resolved("max_epochs")
-        terms = sp.csr_matrix(view.X).nnz / rows
-        return terms * (passes * reached + max(0, passes - 2) * visits)
-
-    def _resolved(self, name: str) -> Any:
-        """A parameter of training, or what suits the loss where it is None."""
-        value = getattr(self, name)
-        return _SUITED[self._loss][name] if value is None else value
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        # Measured: an edge has weights for the terms of the rows of its labels, up to a thousand or so. In
-        # training they are there more than twice, beside the rows that visit each node.
-        terms = sizes.n_terms
-        saved = int(min(6 * terms * sizes.labels_per_row, 3000 * sizes.n_labels)) * self.n_trees
-        visitors = max([self._resolved("visitors"), *(s.get("visitors", 0) for s in self.settings_tried())])
-        training = int(1.4 * saved) + sizes.n_rows * (44 * visitors + 100) + 16 * terms
-        return self._parts_of(sizes, saved, training, FEWER_TREES)
-
-    def n_columns(self) -> int:
-        return 1 + (self.n_trees if self.n_trees > 1 else 0)
-
-    @property
-    def tree_count(self) -> int:
-        """The number of trees that a fit grows: that of `hierarchy`, if given."""
-        return int(self.n_trees) if self.hierarchy is None else int(self.hierarchy.n_trees)
-
-    def _grow(
-        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
-    ) -> dict[str, Any]:
-        if self.hierarchy is not None and self.hierarchy.n_labels != view.n_labels:
-            raise ValueError(
-                f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
-            )
+    def _grow(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
         seed = self._seed_on(view)
@@ -253,19 +155,35 @@ class LabelTree(Tunable, ShortlistingTrees):
         if self.normalize != "label":
             label_scale[label_scale > 0] = label_scale.max(initial=0)
         Y.data = Y.data / label_scale[Y.indices]
-        # Classifiers are seeded by their slot's number in the whole ensemble. Balanced trees have equally
-        # many slots; of others, the trees before tell.
-        before = 0 if self.balanced else first
-        if self.hierarchy is not None:
-            before = first
-            seen = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels))
-            tree = self.hierarchy.restricted_to(seen)
-        else:
-            tree = learn_hierarchy(
+        tree = self._tree_over(X, Y, seed, n_jobs)
+        report("learning the classifiers of all trees", 0.5)
+        by_label = Y.tocsc()
+        by_label.sort_indices()
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        arrays = _core.train_label_trees(
+            X=(*csr_parts(X), X.shape[1]),
+            labels=(by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32), by_label.data),
+            row_cost=weight.astype(np.float32),
+            hierarchy=(tree.roots, tree.child_start, tree.child),
+            options=self._options(seed),
+            n_threads=n_jobs,
+        )
+        # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
+        self.link_: int = self._link
+        self.path_weight_: float = 1.0 if self._loss == "logistic" else float(self.path_weight)
+        self.label_scale_: np.ndarray = label_scale
+        self.scale_: float = float(label_scale.max(initial=0.0)) or 1.0
+        self.hierarchy_: Hierarchy = tree
+        self.row_share_: np.ndarray = arrays["frac"]
+        self.weights_: dict[str, Any] = {name: arrays[name] for name in _WEIGHTS}
+
+    def _tree_over(self, X: sp.csr_matrix, Y: sp.csr_matrix, seed: int, n_jobs: int) -> Hierarchy:
+        """The trees of the labels that have rows: the caller's, or learned."""
+        if self.hierarchy is None:
+            return learn_hierarchy(
                 X,
                 Y,
-                n_trees=before + count,
-                first_tree=first - before,
+                n_trees=self.n_trees,
                 branching=self.branching,
                 max_leaf=self.max_leaf,
                 balanced=self.balanced,
@@ -273,61 +191,33 @@ class LabelTree(Tunable, ShortlistingTrees):
                 seed=seed,
                 n_jobs=n_jobs,
             )
-        first_slot = int(tree.child_start[tree.roots[before]])
-        tree = tree.trees(before, count)
-        first_slot += (first - before) * (tree.n_slots // count)
-        by_label = Y.tocsc()
-        by_label.sort_indices()
-        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-        options = _core.LabelTreeOptions(
+        n_labels = Y.shape[1]
+        if self.hierarchy.n_labels != n_labels:
+            raise ValueError(f"hierarchy must hold the {n_labels} labels of Y, got {self.hierarchy.n_labels}")
+        tree: Hierarchy = self.hierarchy.restricted_to(
+            np.flatnonzero(np.bincount(Y.indices, minlength=n_labels))
+        )
+        return tree
+
+    def _options(self, seed: int) -> Any:
+        solver = self.solver[self._loss]
+        return _core.LabelTreeOptions(
             loss=LOSSES[self._loss],
-            C=float(self._resolved("C")),
+            C=float(solver["C"] if self.C is None else self.C),
             mean_cost=self.cost == "mean",
-            tolerance=float(self._resolved("tolerance")),
-            max_epochs=int(self._resolved("max_epochs")),
+            tolerance=float(solver["tolerance"]),
+            max_epochs=int(solver["max_epochs"]),
             bias=1.0,
             threshold=float(self.prune),
-            visitors=int(self._resolved("visitors")),
+            visitors=int(solver["visitors"]),
             link=self._link,
             seed=seed,
-            first_slot=first_slot,
         )
-        arrays = _core.train_label_trees(
-            X=(*csr_parts(X), X.shape[1]),
-            labels=(by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32), by_label.data),
-            row_cost=weight.astype(np.float32),
-            hierarchy=(tree.roots, tree.child_start, tree.child),
-            options=options,
-            n_threads=n_jobs,
-        )
-        nodes = {"roots": tree.roots, "child_start": tree.child_start, "child": tree.child}
-        return {"label_scale": label_scale, "row_share": arrays.pop("frac"), **nodes, **arrays}
 
     @property
     def _link(self) -> int:
         """The core's number for what makes a probability of a margin."""
         return 0 if self._loss == "logistic" else int(self.link_power)
-
-    def _take(self, blocks: list[TreeBlock]) -> None:
-        super()._take(blocks)
-        # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
-        self.link_: int = self._link
-        self.path_weight_: float = 1.0 if self._loss == "logistic" else float(self.path_weight)
-        self.label_scale_: np.ndarray = blocks[0].arrays["label_scale"]
-        self.scale_: float = float(self.label_scale_.max(initial=0.0)) or 1.0
-        n_nodes = [len(block.arrays["child_start"]) - 1 for block in blocks]
-        no_leaves = [0] * len(blocks)  # labels, which are the same in all trees
-        self.hierarchy_: Hierarchy = Hierarchy(
-            stacked_ids(blocks, "roots", n_nodes, no_leaves),
-            stacked_starts(blocks, "child_start"),
-            stacked_ids(blocks, "child", n_nodes, no_leaves),
-            self.n_labels_,
-        )
-        self.row_share_: np.ndarray = stacked(blocks, "row_share")
-        self.weights_: dict[str, Any] = {}
-        for name in _WEIGHTS:
-            join = stacked_starts if name in _STARTS else stacked
-            self.weights_[name] = _stacked_bytes(blocks) if name == "data" else join(blocks, name)
 
     @cached_property
     def _trees(self) -> _core.LabelTrees:
@@ -391,7 +281,7 @@ class LabelTree(Tunable, ShortlistingTrees):
         k = int(min(k, max(1, self.n_labels_)))
         proposed = k if self.hierarchy_.n_trees == 1 else max(k, _PROPOSED)
         indptr, labels, scores, _ = self._trees.beam(
-            *rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
+            rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
         )
         return Candidates.of_core(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
 
@@ -413,7 +303,7 @@ class LabelTree(Tunable, ShortlistingTrees):
         check_real("factor", factor, _LEAST, _MOST, "a positive number, at most 1e6")
         rows = self._unit_parts(X)
         indptr, points, scores = self._trees.points(
-            *rows,
+            rows,
             self.row_share_.astype(np.float64),
             float(factor),
             int(k),
@@ -457,12 +347,3 @@ def _greatest(Y: sp.csr_matrix) -> np.ndarray:
     out = np.zeros(Y.shape[1], np.float32)
     np.maximum.at(out, Y.indices, Y.data.astype(np.float32))
     return out
-
-
-def _stacked_bytes(blocks: list[TreeBlock]) -> np.ndarray:
-    """The bytes of all weights, and once, behind the last of them, what look-ups may read beyond."""
-    if len(blocks) == 1:
-        return np.asarray(blocks[0].arrays["data"])
-    own = [block.arrays["data"][: block.arrays["data_start"][-1]] for block in blocks]
-    beyond = blocks[-1].arrays["data"][len(own[-1]) :]
-    return np.concatenate([*own, beyond])

@@ -8,13 +8,13 @@ import numpy as np
 
 from metarank._util.elementary import log, log1p, logistic
 from metarank._util.parameters import check_flag, with_parameters
-from metarank.metrics.platt import Platt
+from metarank.metrics.logistic import Platt
 from metarank.persist.fields import List, Number
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
 from metarank.scorers.label_weights import LEAST
 from metarank.scorers.trees.label_tree import LabelTree
-from metarank.types.view import View
+from metarank.types.view import TrainingView
 
 # One row in so many is held out to learn the curve of calibration from, with this many labels a row.
 _HELD_OUT = 5
@@ -45,25 +45,12 @@ class Parabel(LabelTree):
     beam : int
         Open nodes kept at each level of the search.
     loss : {"squared_hinge", "hinge", "logistic"}
-    C : float
+    C : float or None
         Weight of the loss against ``1/2 ||w||^2``, which includes the bias (the weight of a constant feature
-        1).
-    visitors : int
-        A leaf is also trained on the points that a beam of this width would bring there, so that its
-        classifiers see the irrelevant points of a later search. With 0, only points with a relevant label in
-        the leaf.
-    link_power : int
-        With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``,
-        1 to 5.
-    path_weight : float
-        Weight, in [0, 1], of the path's log-probability relative to that of the label's own edge. 1
-        multiplies the probabilities along the path. Less is better if `visitors` make the classifiers of the
-        leaves reliable by themselves. No effect with the logistic loss.
+        1). None is 1 for a hinge loss and 10 for the logistic loss. It matters more than any other parameter:
+        choose it by cross-validation.
     prune : float
         Weights of at most this absolute value are dropped.
-    tolerance, max_epochs : float, int
-        Dual coordinate descent stops at this violation of the optimality conditions, or after this many
-        passes over the points. The first two passes omit visitors.
     calibrate : bool
         Calibrate the scores of a hinge loss to probabilities, ``logit P' = a logit P + b``. A single tree
         that is fitted without a fifth of the rows provides the data. Calibration costs that tree and does not
@@ -75,25 +62,12 @@ class Parabel(LabelTree):
         Vectors by which to cluster labels, instead of their training points; for example of their texts:
         ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
     random_state : int, None, RandomState or Generator
-    verbose : int
-        1 shows the progress of `fit`; see `MetaRanker`.
-    tune : int
-        The number of settings to try on held-out rows, from `settings`; 0 tries none. The first is the
-        default; parameters that are given keep their values. Each costs about .8 of a fit. See
-        `metarank.scorers.tuning.Tunable`, which also tells of `best_params_` and `choices_`.
-
-    Attributes
-    ----------
-    best_params_ : dict
-        The setting that `tune` took in place of the parameters of that name.
-    choices_ : list of str
-        What `tune` tried: setting, metric on the held-out rows, and multiply-adds of training, at most.
 
     Notes
     -----
-    Rows of X are scaled to unit length. Relevance > 0 counts as 1. Labels without a training point are never
-    proposed. As a source of `MetaRanker` its columns are ``parabel`` (log-probability) and ``parabel1`` ...
-    for each tree.
+    What else the solver needs are constants of `metarank.scorers.trees.label_tree`, by loss. Rows of X are
+    scaled to unit length. Relevance > 0 counts as 1. Labels without a training point are never proposed. As a
+    source of `MetaRanker` its columns are ``parabel`` (log-probability) and ``parabel1`` ... for each tree.
 
     Examples
     --------
@@ -103,14 +77,6 @@ class Parabel(LabelTree):
     >>> found = Parabel(n_trees=1, random_state=0).fit(X, Y).shortlist(X[:1], k=1)
     >>> found.labels
     array([0], dtype=int32)
-
-    The best of the first three settings, and what became of each:
-
-    >>> tuned = Parabel(tune=3, random_state=0).fit(np.tile(X, (10, 1)), Y * 10)
-    >>> tuned.choices_[1]
-    'tune: Parabel as given: nDCG@5 1.0000, work 4.6e+03'
-    >>> tuned.best_params_["n_trees"]
-    1
 
     With your own hierarchy, here of two branches:
 
@@ -122,15 +88,11 @@ class Parabel(LabelTree):
     """
 
     loss: str = "squared_hinge"
-    C: float = 1.0
-    visitors: int = 20
-    tolerance: float = 0.1
-    max_epochs: int = 5
+    C: float | None = None
     calibrate: bool = False
 
     column = "parabel"
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
-    rest: ClassVar[tuple[str, ...]] = ("curve",)
 
     saved: ClassVar[Spec] = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
 
@@ -138,23 +100,24 @@ class Parabel(LabelTree):
         super()._check_params()
         check_flag("calibrate", self.calibrate)
 
-    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
-        return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}
+    def _learn_rest(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        self.curve_: list[float] | None = None
+        if self.calibrate:
+            self.curve_ = self._curve_of(view, sample_weight, n_jobs)
 
-    def _take_rest(self, rest: dict[str, Any]) -> None:
-        self.curve_: list[float] | None = rest["curve"]
-
-    def _curve_of(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> list[float] | None:
+    def _curve_of(
+        self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int
+    ) -> list[float] | None:
         """(a, b) from held-out rows; None where they teach nothing."""
         parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
         if parts is None:
             return None
         tree, others, held_out = parts
-        found = tree.shortlist(held_out.X_as_new_to(others), _LABELS, n_jobs=n_jobs)
-        relevant = found.values_of(held_out.Y) > 0
+        listed = tree.shortlist(held_out.X_as_new_to(others), _LABELS, n_jobs=n_jobs)
+        relevant = listed.values_of(held_out.Y) > 0
         if not relevant.any() or relevant.all():
             return None
-        platt = Platt().fit(_log_odds(found.scores[self.column]), relevant.astype(np.float64))
+        platt = Platt().fit(_log_odds(listed.scores[self.column]), relevant.astype(np.float64))
         return [platt.slope, platt.offset] if platt.slope > 0 else None
 
     def planned(self) -> Planned | None:

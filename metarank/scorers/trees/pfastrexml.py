@@ -10,10 +10,9 @@ from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.spec import Spec
 from metarank.scorers.trees.instance_tree import PfastXML
-from metarank.scorers.trees.tail import SOLUTIONS
 from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha, is_without_tail
 from metarank.types.candidates import Candidates
-from metarank.types.view import View
+from metarank.types.view import TrainingView
 
 
 @with_parameters
@@ -35,22 +34,17 @@ class PfastreXML(TailReranking, PfastXML):
         1 is PfastXML itself; the paper uses 0.8. "auto" is the alpha with the largest mean of PSP@1, 3 and 5
         (WP for other relevances) on a fifth of the rows, with ten trees grown without them; features that no
         other row has are left out of these rows, as new rows do not have them. It is the best value itself,
-        unlike in `metarank.rerank.choose_alpha`.
+        unlike in `metarank.scorers.trees.tail_reranking.choose_alpha`.
     gamma : float > 0
         How fast P_tail falls with the distance. Far from all means, log P_tail is -gamma / 2 |x - mu_l|^2, so
         that only gamma (1 - alpha) / alpha matters and one of the two can stay fixed.
     unit_means : bool or "auto"
         See `TailClassifiers`; False is eq. 7 as printed. "auto" is chosen on the same rows as alpha.
-    tail_solution : {"means", "likelihood"}
-        `solution` of `TailClassifiers`.
     max_terms : int or None
         As in `TailClassifiers`. None keeps whole means, as published. Held-out rows of six sets were ranked
         as well or better with 500 terms and `unit_means` chosen; with long rows, in far less time and memory.
     name_weight : float in [0, 1e6] or "auto"
-        As in `XReg`; 0 for `tail_solution` "likelihood".
-    reranked : int or None
-        Re-rank only this many of the best labels of a row. None re-ranks all labels of the leaves, as
-        published, which may be thousands if leaves are large. Fewer cost accuracy if alpha is small.
+        As in `XReg`.
 
     Attributes
     ----------
@@ -71,9 +65,7 @@ class PfastreXML(TailReranking, PfastXML):
     alpha: Any = "auto"
     gamma: float = 30.0
     unit_means: Any = "auto"
-    tail_solution: str = "means"
     max_terms: int | None = 500
-    reranked: int | None = None
     name_weight: Any = "auto"
 
     column = "pfastrexml"
@@ -85,28 +77,23 @@ class PfastreXML(TailReranking, PfastXML):
         super()._check_params()
         check_alpha("alpha", self.alpha, "a number in (0, 1] or 'auto'")
         check_real("gamma", self.gamma, 1e-6, 1e6, "a positive number, at most 1e6")
-        for name in ("max_terms", "reranked"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1)
+        if self.max_terms is not None:
+            check_integer("max_terms", self.max_terms, 1)
         auto = isinstance(self.unit_means, str) and self.unit_means == "auto"
         if not auto and not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True, False or 'auto', got {self.unit_means!r}")
-        self._check_names(not is_without_tail(self.alpha), can_name=self.tail_solution == "means")
-        if self.tail_solution not in SOLUTIONS:
-            raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
+        self._check_names(not is_without_tail(self.alpha))
 
-    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
+    def _learn_rest(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         tails = self._tails(
             view,
             (True, False) if isinstance(self.unit_means, str) else (bool(self.unit_means),),
             gamma=float(self.gamma),
             max_terms=self.max_terms,
-            solution=self.tail_solution,
-            propensity=self.propensity,
         )
         # Of nothing to re-rank, nothing is to be chosen.
         tails = tails[:1] if is_without_tail(self.alpha) else tails
-        return self._learn_tail(view, sample_weight, self.alpha, tails, n_jobs)
+        self._learn_tail(view, sample_weight, self.alpha, tails, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """As `FastXML.shortlist`, after the labels of the leaves are re-ranked."""
@@ -115,9 +102,8 @@ class PfastreXML(TailReranking, PfastXML):
         check_integer("k", k, 1)
         assert self.tail_ is not None
         tail = (self.tail_.means_.index, float(self.tail_.gamma), bool(self.tail_.unit_means))
-        most = max(1, self.n_labels_) if self.reranked is None else max(k, self.reranked)
         indptr, labels, values = self._trees.top_reranked(
-            *self._unit_parts(X), k, *tail, self.alpha_, most, resolve_n_jobs(n_jobs)
+            self._unit_parts(X), k, *tail, self.alpha_, resolve_n_jobs(n_jobs)
         )
         scores = {self.column: values * np.float32(self.scale_)}
         return Candidates.of_core(indptr, labels, self.n_labels_, scores)

@@ -16,17 +16,15 @@ from metarank.metrics import evaluate
 from metarank.persist.fields import Array, Csr, Group, Ids, Number, Plain, Rows
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.label_weights import propensity_curve, relevance_weights
-from metarank.scorers.neighbors.label_means import LabelMeans
+from metarank.scorers.label_weights import relevance_weights
+from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
 from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
-from metarank.scorers.trees.tail_likelihood import likelihood_means
-from metarank.types.arrays import csr_parts, dense
+from metarank.types.arrays import dense
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View, fold_of_rows
+from metarank.types.view import Features, TrainingView, fold_of_rows
 
 COLUMN = "tail_log_probability"
 PROPOSAL = "tail"
-SOLUTIONS = ("means", "likelihood")
 # All positive numbers but infinity.
 _GAMMAS = np.nextafter(0, 1), np.finfo(np.float64).max
 _LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
@@ -54,23 +52,19 @@ class TailClassifiers(LabelScorer):
 
         P_tail(l | x) = 1 / (1 + exp(gamma / 2 |x - mu_l|^2))
 
-    One column, ``tail_log_probability``: log P_tail, at most -log 2. `metarank.rerank.rerank_with_tail`
-    combines it with predicted relevances. Grades play no part.
+    One column, ``tail_log_probability``: log P_tail, at most -log 2. `rerank_with_tail` of
+    `metarank.metrics.rerank` combines it with predicted relevances. Grades play no part.
 
     Where labels have names, a mean may be drawn towards the name: with t_l the name of label l in the
-    features of X, `View.label_text`, of unit length, and N_l the number of its points,
+    features of X, `TrainingView.label_text`, of unit length, and N_l the number of its points,
 
         mu_l = (sum_i y_il x_i + kappa t_l) / (N_l + kappa)
 
     so that the name counts as `name_weight` = kappa points more. It helps most where points are few, and it
     is all that is known of a label without any.
 
-    "means" is one pass over the pairs of points and labels. It is the limit, if all points are far from mu_l,
-    of eq. 6, the maximum of the likelihood
-
-        sum_i log((1 - y_il) + p_l (2 y_il - 1) / (1 + v_il)),  v_il = exp(gamma / 2 |x_i - mu_l|^2)
-
-    with propensities p_l. "likelihood" ascends to that maximum from the mean.
+    The mean is the limit, if all points are far from mu_l, of eq. 6, the maximum of the likelihood;
+    `experiments/propensity/estimates.md` compares them.
 
     Parameters
     ----------
@@ -83,15 +77,10 @@ class TailClassifiers(LabelScorer):
     max_terms : int or None
         Store only this many of the largest terms of a sparse mean; None stores all. It limits the memory to
         ``8 L max_terms`` bytes. |mu_l| remains that of the whole mean.
-    solution : {"means", "likelihood"}
-        How mu_l is estimated. With `unit_means`, the maximum is over mu_l of unit length, and "means" is the
-        mean scaled to unit length.
-    propensity : str or (a, b)
-        The curve of p_l, see `metarank.metrics.propensity.PRESETS`; for "likelihood" only.
     name_weight : float in [0, 1e6] or "auto"
         How many points the name of a label counts for; 0 leaves names out. "auto" is the one of 0, 1/4, 1/2,
         1 and 2 whose nearest labels have the largest PSP@5 on a fifth of the rows, with means of the others;
-        1 with fewer than 10 rows. It is 0 where names are not known, X is dense, or for "likelihood", where
+        1 with fewer than 10 rows. It is 0 where names are not known or X is dense, where
         another number than 0 is refused.
 
     Attributes
@@ -100,17 +89,6 @@ class TailClassifiers(LabelScorer):
 
     Notes
     -----
-    Where the gradient of eq. 6 vanishes, mu_l = sum_i u_il x_i / sum_i u_il with
-    ``u_il = v / (1 + v) - (1 - y_il) v / (1 + v - p_l)``. "likelihood" iterates this mean, but shortens the
-    step (to a half, a quarter, ...) until the likelihood rises enough (Armijo's rule). So the likelihood
-    never falls, and unlike in stochastic gradient descent there is no learning rate and no randomness. The
-    maximum is a local one. A label's likelihood counts all its points, and of the points without
-    it the 50 (or as many as have it) nearest to the mean, of equally near ones any, among those that share
-    something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
-    to nothing unless gamma is small. So mu_l is as sparse as these points are together, terms below 1e-6
-    left out. Fitting takes one thread: a sparse product of the means with all points, 64 labels at a time,
-    and a few passes over each label's points.
-
     A label without a training point, and without a name that counts, has the distance of one whose single
     point shares nothing with x: ``|x - mu_l|^2 = 2``. A row of zeros is that far from every unit mean.
 
@@ -129,21 +107,18 @@ class TailClassifiers(LabelScorer):
     gamma: float = 30.0
     unit_means: bool = True
     max_terms: int | None = None
-    solution: str = "means"
-    propensity: Any = "default"
     name_weight: Any = "auto"
 
     source: ClassVar[str] = "label_text"
     title: ClassVar[str] = "means of labels and their names"
+    is_quick = True
     saved: ClassVar[Spec] = Spec(
         Plain("gamma"),
         Plain("unit_means"),
         Plain("max_terms"),
-        Plain("solution", older="means"),  # once all there was
-        Plain("propensity", older="default"),
-        Plain("name_weight", older=0.0),
-        Number("name_weight_", 0, _MOST_NAME_WEIGHT, key="name_weight_used", older=0.0),
-        Csr("label_text_", ("L", "d"), optional=True, omits_none=True),
+        Plain("name_weight"),
+        Number("name_weight_", 0, _MOST_NAME_WEIGHT, key="name_weight_used"),
+        Csr("label_text_", ("L", "d"), optional=True),
         Group(
             "means_",
             _tail_means,
@@ -154,17 +129,12 @@ class TailClassifiers(LabelScorer):
     )
 
     @property
-    def is_quick(self) -> bool:  # type: ignore[override]
-        """True for "means"."""
-        return self.solution == "means"
-
-    @property
     def reads_names(self) -> bool:  # type: ignore[override]
         """True where names count, which "auto" knows once it is `tuned`."""
         return asks_for_names(self.name_weight)
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
-        """Find mu_l from the View's points. Returns self.
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> TailClassifiers:
+        """Find mu_l from the TrainingView's points. Returns self.
 
         Raises
         ------
@@ -173,58 +143,42 @@ class TailClassifiers(LabelScorer):
         """
         self._check_params()
         kappa = self._chosen_name_weight(view, n_jobs)
-        self.means_ = (
-            self._likeliest(view) if self.solution == "likelihood" else self._means(view, kappa, n_jobs)
-        )
+        self.means_ = self._means(view, kappa)
         self.name_weight_ = kappa
         self.label_text_ = view.label_text if kappa > 0 else None
         return self
 
-    def tuned(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
-        """An unfitted copy whose `name_weight` is chosen on this View."""
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> TailClassifiers:
+        """An unfitted copy whose `name_weight` is chosen on this TrainingView."""
         self._check_params()
         kappa = self._chosen_name_weight(view, n_jobs)
         if isinstance(self.name_weight, str) and kappa > 0:
             note(f"TailClassifiers: names count as {kappa:g} rows")
         return clone(self).set_params(name_weight=kappa)
 
-    def _means(self, view: View, kappa: float, n_jobs: int) -> LabelMeans:
+    def _means(self, view: TrainingView, kappa: float) -> LabelMeans:
         X, (indptr, rows) = view.shared("unit-rows", unit_rows), view.rows_by_label
-        how: dict[str, Any] = {"max_terms": self.max_terms, "n_jobs": n_jobs}
         if kappa == 0:
-            return LabelMeans.of_rows(X, indptr, rows, _LONGEST, **how)
+            return LabelMeans.of_rows(X, indptr, rows, _LONGEST, max_terms=self.max_terms)
         text = as_canonical(unit_rows(view.label_text))
         both = view.shared(f"{_WITH_NAMES} {kappa!r}", lambda _: _below(X, text, kappa))
         named = np.flatnonzero(np.diff(text.indptr))
         counts = np.diff(indptr)
         rows = np.insert(rows, indptr[1:][named], X.shape[0] + named).astype(np.int32)
         more = counts + (np.diff(text.indptr) > 0)
-        means = LabelMeans.of_rows(both, np.concatenate([[0], np.cumsum(more)]), rows, _LONGEST, **how)
+        starts = np.concatenate([[0], np.cumsum(more)])
+        means = LabelMeans.of_rows(both, starts, rows, _LONGEST, max_terms=self.max_terms)
         # A mean of N + 1 rows, the last of which is kappa long.
         scale = np.where(more > counts, more / (counts + kappa), 1.0)
         return means.scaled(scale)
 
-    def _likeliest(self, view: View) -> LabelMeans:
-        X = view.shared("unit-rows", unit_rows)
-        weights = relevance_weights(view, "inverse-propensity", self.propensity)
-        return likelihood_means(
-            X,
-            view.rows,
-            *view.rows_by_label,
-            np.ones(view.n_labels) if weights is None else 1 / weights,
-            LabelMeans.of_rows(X, *view.rows_by_label, _LONGEST),
-            gamma=float(self.gamma),
-            unit=bool(self.unit_means),
-            max_terms=self.max_terms,
-        )
-
-    def _chosen_name_weight(self, view: View, n_jobs: int) -> float:
-        can = view.label_text is not None and sp.issparse(view.all_X) and self.solution == "means"
+    def _chosen_name_weight(self, view: TrainingView, n_jobs: int) -> float:
+        can = view.label_text is not None and sp.issparse(view.all_X)
         if not isinstance(self.name_weight, str):
             if self.name_weight > 0 and not can:
                 raise ValueError(
-                    "name_weight must be 0 or 'auto' where labels have no names, X is dense or solution is "
-                    f"'likelihood', got {self.name_weight!r}"
+                    "name_weight must be 0 or 'auto' where labels have no names or X is dense, got "
+                    f"{self.name_weight!r}"
                 )
             return float(self.name_weight)
         if not can:
@@ -233,17 +187,17 @@ class TailClassifiers(LabelScorer):
         if view.n_rows < 2 * _HELD_OUT or not inside.any() or inside.all():
             return _UNTRIED
         others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
-        weights = relevance_weights(view, "inverse-propensity", self.propensity)
+        weights = relevance_weights(view, "inverse-propensity", "default")
         Y = (held_out.Y > 0).astype(np.float32)
         if Y.nnz == 0:
             return _UNTRIED
-        X, found = held_out.X_as_new_to(others), []
+        X, quality = held_out.X_as_new_to(others), []
         for kappa in NAME_WEIGHTS:
             tail = clone(self).set_params(name_weight=kappa).fit(others, n_jobs=n_jobs)
             listed = tail.shortlist(X, 5, n_jobs=n_jobs)
-            found.append(evaluate(Y, listed, ["PSP@5"], inv_propensity=weights, n_jobs=n_jobs)["PSP@5"])
+            quality.append(evaluate(Y, listed, ["PSP@5"], inv_propensity=weights, n_jobs=n_jobs)["PSP@5"])
         view.release(_WITH_NAMES)  # a copy of all rows for each weight that was tried
-        return NAME_WEIGHTS[int(np.argmax(found))]
+        return NAME_WEIGHTS[int(np.argmax(quality))]
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """One float32 column (m,): ``tail_log_probability``."""
@@ -273,7 +227,7 @@ class TailClassifiers(LabelScorer):
             return Candidates.of_core(every.indptr, every.labels, n_labels, {PROPOSAL: scores}).top(int(k))
         self.means_.check_rows(X)
         indptr, labels, scores = self.means_.index.nearest(
-            *canonical_parts(X), int(k), float(self.gamma), bool(self.unit_means), n_threads
+            canonical_parts(X), int(k), float(self.gamma), bool(self.unit_means), n_threads
         )
         return Candidates.of_core(indptr, labels, n_labels, {PROPOSAL: scores})
 
@@ -284,9 +238,6 @@ class TailClassifiers(LabelScorer):
         check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")
         if not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
-        if self.solution not in SOLUTIONS:
-            raise ValueError(f"solution must be 'means' or 'likelihood', got {self.solution!r}")
-        propensity_curve(self.propensity)
         if self.max_terms is not None:
             check_integer("max_terms", self.max_terms, 1)
         check_name_weight(self.name_weight)
@@ -314,7 +265,7 @@ def unit_rows(X: Features) -> Features:
     """The rows of X divided by their lengths, zero rows as they are; X itself if they are of unit length."""
     if sp.issparse(X):
         X = as_canonical(X)
-        factor = _to_unit(_core.csr_sq_norms(X.shape[1], *csr_parts(X)))
+        factor = _to_unit(sq_norms(X))
         if np.all(factor == 1):
             return X
         data = (X.data * np.repeat(factor, np.diff(X.indptr))).astype(np.float32)

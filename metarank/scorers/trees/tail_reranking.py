@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.parameters import check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.metrics import evaluate
+from metarank.metrics import evaluate, per_row
 from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
 from metarank.scorers.label_weights import FLOOR, relevance_weights
@@ -21,10 +21,9 @@ from metarank.scorers.trees.tail import (
     asks_for_names,
     check_name_weight,
 )
-from metarank.scorers.trees.tail_weight import ALPHAS, choose_alpha
 from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 RERANKED = 100
@@ -34,6 +33,9 @@ _HELD_OUT = 5
 KS = (1, 3, 5)
 
 R = TypeVar("R", bound="TailReranking")
+
+# The weights to choose from.
+ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
 
 def check_alpha(name: str, value: Any, rule: str) -> None:
@@ -70,16 +72,16 @@ class TailReranking(ShortlistingTrees):
     alpha_: float
     tail_: TailClassifiers | None
     scale_: float
-    rest: ClassVar[tuple[str, ...]] = ("alpha", "tail")
 
-    def _check_names(self, has_tail: bool, can_name: bool = True) -> None:
+    def _check_names(self, has_tail: bool) -> None:
         """Refuses a weight of names where no tail classifiers read them."""
         check_name_weight(self.name_weight)
-        if asks_for_names(self.name_weight) and not (has_tail and can_name):
-            why = "with tail_solution='likelihood'" if has_tail else "without tail classifiers"
-            raise ValueError(f"name_weight must be 0 or 'auto' {why}, got {self.name_weight!r}")
+        if asks_for_names(self.name_weight) and not has_tail:
+            raise ValueError(
+                f"name_weight must be 0 or 'auto' without tail classifiers, got {self.name_weight!r}"
+            )
 
-    def _ready(self: R, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> R:
+    def _ready(self: R, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> R:
         if view.label_text is None and asks_for_names(self.name_weight):
             raise ValueError(
                 f"name_weight must be 0 or 'auto' where labels have no names, got {self.name_weight!r}; pass "
@@ -87,12 +89,10 @@ class TailReranking(ShortlistingTrees):
             )
         return super()._ready(view, sample_weight, n_jobs)
 
-    def _tails(self, view: View, units: Sequence[bool], **params: Any) -> list[TailClassifiers]:
+    def _tails(self, view: TrainingView, units: Sequence[bool], **params: Any) -> list[TailClassifiers]:
         """The classifiers to choose from, those without names first."""
         weights: Sequence[float] = NAME_WEIGHTS if view.label_text is not None else (0.0,)
-        if params.get("solution", "means") != "means":
-            weights = (0.0,)
-        elif not isinstance(self.name_weight, str):
+        if not isinstance(self.name_weight, str):
             weights = (float(self.name_weight),)
         return [
             TailClassifiers(unit_means=unit, name_weight=weight, **params)
@@ -102,28 +102,31 @@ class TailReranking(ShortlistingTrees):
 
     def _learn_tail(
         self,
-        view: View,
+        view: TrainingView,
         sample_weight: np.ndarray | None,
         alpha: Any,
         tails: Sequence[TailClassifiers],
         n_jobs: int,
-    ) -> dict[str, Any]:
-        """With `alpha`, the best where it is "auto", no tail where it is None, and the best classifiers."""
+    ) -> dict[str, float]:
+        """Keep `alpha`, the best where it is "auto", no tail where it is None, and the best classifiers.
+
+        Returns the other weights of `_more_weights`.
+        """
+        self.alpha_, self.tail_ = 1.0, None
         if alpha is None:
-            return {"alpha": 1.0, "tail": None}
+            return {}
         tail, more = tails[0], dict[str, float]()
         if isinstance(alpha, str) or len(tails) > 1:
             grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
             alpha, tail, more = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
-        used = min([float(alpha), *more.values()]) < 1
-        return {"alpha": float(alpha), "tail": tail.fit(view, n_jobs=n_jobs) if used else None, **more}
-
-    def _take_rest(self, rest: dict[str, Any]) -> None:
-        self.alpha_, self.tail_ = rest["alpha"], rest["tail"]
+        self.alpha_ = float(alpha)
+        if min([self.alpha_, *more.values()]) < 1:
+            self.tail_ = tail.fit(view, n_jobs=n_jobs)
+        return more
 
     def _choose_tail(
         self,
-        view: View,
+        view: TrainingView,
         sample_weight: np.ndarray | None,
         grid: Sequence[float],
         tails: Sequence[TailClassifiers],
@@ -134,17 +137,16 @@ class TailReranking(ShortlistingTrees):
             return grid[-1], tails[0], {}
         cheaper, others, held_out = parts
         X = held_out.X_as_new_to(others)
-        found = cheaper.shortlist(X, RERANKED, n_jobs=n_jobs)
+        listed = cheaper.shortlist(X, RERANKED, n_jobs=n_jobs)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
         weights = relevance_weights(view, self.relevance, self.propensity)
         metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in KS]
         options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
         best: tuple[float, float, TailClassifiers] | None = None
         for tail in tails:
-            scores = tail.fit(others, n_jobs=n_jobs).score(X, found, n_jobs=n_jobs)[COLUMN]
-            # The best itself: weaker re-ranking would do less for the rare labels.
-            alpha = choose_alpha(found, scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
-            reranked = rerank_with_tail(found, scores, alpha, scale=cheaper.scale_)
+            scores = tail.fit(others, n_jobs=n_jobs).score(X, listed, n_jobs=n_jobs)[COLUMN]
+            alpha = choose_alpha(listed, scores, Y, metrics, grid, **options)
+            reranked = rerank_with_tail(listed, scores, alpha, scale=cheaper.scale_)
             value = sum(evaluate(Y, reranked, metrics, **options).values())
             if best is None or value > best[0]:
                 best = value, alpha, tail
@@ -155,13 +157,13 @@ class TailReranking(ShortlistingTrees):
         self,
         cheaper: Any,
         tail: TailClassifiers,
-        view: View,
+        view: TrainingView,
         X: Features,
         Y: sp.csr_matrix,
         grid: Sequence[float],
         n_jobs: int,
     ) -> dict[str, float]:
-        """Other weights that a class chooses on held-out rows (X, Y), by names of `rest`."""
+        """Other weights that a class chooses on held-out rows (X, Y), by name."""
         return {}
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
@@ -177,18 +179,52 @@ class TailReranking(ShortlistingTrees):
         return getattr(self, "tail_", None) is None or self.alpha_ == 1
 
     def _reranked(
-        self, rows: sp.csr_matrix, found: Candidates, alpha: float, n_jobs: int | None
+        self, rows: sp.csr_matrix, listed: Candidates, alpha: float, n_jobs: int | None
     ) -> Candidates:
-        return rerank_with_tail(found, self._tail_scores(rows, found, n_jobs), alpha, scale=self.scale_)
+        return rerank_with_tail(listed, self._tail_scores(rows, listed, n_jobs), alpha, scale=self.scale_)
 
     def _combined(
-        self, own: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None
+        self, tree_scores: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None
     ) -> np.ndarray:
         """The trees' log-relevance of each pair, re-ranked; what no tree believes in stays so."""
         tail = self._tail_scores(rows, candidates, n_jobs)
-        both = self.alpha_ * own.astype(np.float64) + (1 - self.alpha_) * tail
-        return np.where(own > FLOOR, np.maximum(bent(both), FLOOR), FLOOR).astype(np.float32)
+        both = self.alpha_ * tree_scores.astype(np.float64) + (1 - self.alpha_) * tail
+        return np.where(tree_scores > FLOOR, np.maximum(bent(both), FLOOR), FLOOR).astype(np.float32)
 
     def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
         assert self.tail_ is not None
         return self.tail_.score(rows, candidates, n_jobs=resolve_n_jobs(n_jobs))[COLUMN]
+
+
+def choose_alpha(
+    listed: Candidates,
+    tail_scores: np.ndarray,
+    Y: sp.csr_matrix,
+    metrics: Sequence[str],
+    grid: Sequence[float] = ALPHAS,
+    **options: Any,
+) -> float:
+    """The weight of `rerank_with_tail` with the greatest mean of some metrics on held-out rows, the largest
+    of equal ones. It is the best itself: weaker re-ranking would do less for the rare labels.
+
+    Parameters
+    ----------
+    listed, tail_scores : of rows that neither the trees nor the tail classifiers were trained on
+    Y : CSR (n, L), the relevances of those rows
+    options : of `metarank.metrics.per_row`; the scale of relevances among them
+
+    Examples
+    --------
+    >>> c = Candidates(np.array([0, 2]), np.array([0, 1]), 2, {"score": np.array([0.6, 0.5])})
+    >>> Y = sp.csr_matrix(np.float32([[0, 1]]))
+    >>> choose_alpha(c, np.log([0.5, 0.9]), Y, ["WP@1"], (0.2, 0.7, 1.0), scale=1.0)
+    0.7
+    """
+    alphas, values = sorted(grid, reverse=True), []
+    for alpha in alphas:
+        reranked = rerank_with_tail(listed, tail_scores, alpha, scale=options["scale"])
+        values.append(np.mean([per_row(Y, reranked, metric, **options) for metric in metrics], axis=0))
+    counted = np.isfinite(values[0])
+    if not counted.any():
+        return float(alphas[0])
+    return float(alphas[int(np.argmax([float(np.mean(of[counted])) for of in values]))])

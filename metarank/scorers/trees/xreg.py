@@ -7,8 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank._util.progress import in_turn, note
+from metarank.metrics import per_row
 from metarank.persist.fields import Number
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
@@ -21,13 +24,20 @@ from metarank.scorers.trees.tail_reranking import (
     TAIL,
     TailReranking,
     check_alpha,
+    choose_alpha,
     is_without_tail,
 )
-from metarank.scorers.trees.tail_weight import choose_alpha
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingView, first_of_unit, fold_of_rows
 
 NORMALIZATIONS = ("global", "label", "auto")
+# One row in so many is held out to choose a normalization; fewer rows say nothing of it.
+_HELD_OUT, _LEAST_ROWS = 5, 10
+# Makes the part that is held out independent of the folds of the same seed.
+_SHIFT = 3_000_017
+# What judges a normalization, by what the labels are learned as, and the labels of a row that it looks at.
+_LISTED = 5
+_METRICS = {"inverse-propensity": "PSP@5", "graded": "WP@5"}
 
 
 @with_parameters
@@ -51,32 +61,27 @@ class XReg(TailReranking, LabelTree):
         Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
         shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
         probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
-        relevances divided by their own maxima the logistic loss too, as `tune` tries settings: the one of
-        less work is taken unless another is clearly better.
+        relevances divided by their own maxima the logistic loss too: the first
+        is taken unless another is clearly better.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
     tail : float in (0, 1], "auto" or None
-        XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
-        points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for labels
-        of few training points. "auto" is the alpha with the largest mean of WP@1, 3 and 5 (PSP for inverse
-        propensities) on a fifth of the rows, with a single tree fitted without them, and for points of a
-        label that with the largest mean of WP-l@1, 3 and 5; 1 with fewer than 10 rows. The scores then order
-        labels, but no longer estimate the relevance. None is plain XReg.
+        XReg-t: alpha of `metarank.metrics.rerank.rerank_with_tail`, by which the 100 best labels of a point
+        (or points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for
+        labels of few training points. "auto" is the alpha with the largest mean of WP@1, 3 and 5 (PSP for
+        inverse propensities) on a fifth of the rows, with a single tree fitted without them, and for points
+        of a label that with the largest mean of WP-l@1, 3 and 5; 1 with fewer than 10 rows. The scores then
+        order labels, but no longer estimate the relevance. None is plain XReg.
     name_weight : float in [0, 1e6] or "auto"
         For how many training points the name of a label counts in its tail classifier, see
         `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 with fewer than 10 rows and
         where names are not known: `fit` takes them from a Dataset with `label_names` and `feature_names`, or
-        from the View. ``tail_.name_weight_`` is what was chosen.
+        from the TrainingView. ``tail_.name_weight_`` is what was chosen.
     loss : {"auto", "logistic", "squared_hinge"}
         "auto" is logistic where shares are graded, else squared hinge, which cannot learn grades.
-    C, visitors, tolerance, max_epochs : numbers or None
-        As in `Parabel`. None is 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best
-        without visitors; 1, 20, 0.1 and 5 for squared hinge.
-    n_trees, branching, max_leaf, balanced, beam, link_power, path_weight, prune : see `Parabel`
-    hierarchy, label_vectors, random_state, verbose : see `Parabel`
-    tune : int
-        As in `Parabel`; judged by WP@5 for graded relevance, PSP@5 for inverse propensities.
+    n_trees, branching, max_leaf, balanced, beam, C, prune : see `Parabel`
+    hierarchy, label_vectors, random_state : see `Parabel`
 
     Attributes
     ----------
@@ -104,10 +109,8 @@ class XReg(TailReranking, LabelTree):
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None, "name_weight": "auto"}
 
-    rest: ClassVar[tuple[str, ...]] = (*TailReranking.rest, "alpha_points")
-
     saved: ClassVar[Spec] = LabelTree.saved.extended(
-        *TAIL, Number("_alpha_points", 0, 1, key="alpha_points", older=None, omits_none=True)
+        *TAIL, Number("_alpha_points", 0, 1, key="alpha_points", optional=True)
     )
 
     @property
@@ -144,38 +147,70 @@ class XReg(TailReranking, LabelTree):
             return self.loss
         return "logistic" if self._is_graded else "squared_hinge"
 
-    _loss_learned = _loss
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> XReg:
+        """An unfitted copy with the maxima that suit held-out rows, where `normalize` is "auto"."""
+        return self._ready(view, None, n_jobs)
 
-    @property
-    def is_tunable(self) -> bool:  # type: ignore[override]
-        return self.tune > 0 or self._tries_both
-
-    def settings_tried(self) -> list[dict[str, Any]]:
-        """As `Parabel.settings_tried`; where `normalize` is "auto", its values first."""
-        tried = super().settings_tried()
+    def _ready(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> XReg:
+        ready = super()._ready(view, sample_weight, n_jobs)
         if not self._tries_both:
-            return tried
-        of_all, own = ({"normalize": name} for name in ("global", "label"))
-        first = [of_all, own]
+            return ready
+        settings: list[dict[str, Any]] = [{"normalize": "global"}, {"normalize": "label"}]
         if self.loss == "auto" and self.relevance != "graded":  # own maxima alone change the loss as well
-            first.append(own | {"loss": "logistic"})
-        return [*first, *(of_all | setting for setting in tried[1:])][: max(len(first), self.tune)]
+            settings.append({"normalize": "label", "loss": "logistic"})
+        return clone(self).set_params(**self._best_of(settings, view, sample_weight, n_jobs))
 
-    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
-        learned = self._learn_tail(view, sample_weight, self.tail, self._tails(view, [True]), n_jobs)
-        return {"alpha_points": None, **learned}
+    def _best_of(
+        self,
+        settings: Sequence[dict[str, Any]],
+        view: TrainingView,
+        sample_weight: np.ndarray | None,
+        n_jobs: int,
+    ) -> dict[str, Any]:
+        """The first of some settings, unless held-out rows prefer another.
 
-    def _take_rest(self, rest: dict[str, Any]) -> None:
-        super()._take_rest(rest)
-        # None where it is alpha_, as in models of versions that had one weight for both.
-        own = rest["alpha_points"]
-        self._alpha_points: float | None = None if own == self.alpha_ else own
+        Each is fitted on four fifths of the rows and judged on the other fifth, which is drawn by a hash of
+        the seed; copies of a row and rows of a group stay together. A setting is taken if it is better than
+        the one taken before it by more than the standard error of their mean difference.
+        """
+        inside = fold_of_rows(view.n_rows, _HELD_OUT, view.seed + _SHIFT, view.X, view.groups) == 0
+        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        if view.n_rows < _LEAST_ROWS or not (others.Y.nnz and held_out.Y.nnz):
+            note(f"XReg with {settings[0]}, since {view.n_rows} rows are too few to hold some out")
+            return settings[0]
+        weight = None if sample_weight is None else sample_weight[~inside]
+        metric, gain = _METRICS[self.relevance], relevance_weights(view, self.relevance, self.propensity)
+        Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
+
+        def values(setting: dict[str, Any]) -> np.ndarray:
+            fitted = clone(self).set_params(**setting).fit(others, sample_weight=weight, n_jobs=n_jobs)
+            ranking = fitted.shortlist(held_out.X, k=_LISTED, n_jobs=n_jobs)
+            return per_row(Y, ranking, metric, inv_propensity=gain, n_jobs=n_jobs)
+
+        tried = in_turn(values, settings, lambda setting: f"with {setting}")
+        units = None if view.groups is None else first_of_unit(held_out.n_rows, None, held_out.groups)
+        best = 0
+        for i, measured in enumerate(tried):
+            mean, error = _mean_and_error(measured - tried[best], units)
+            if mean > error:
+                best = i
+        for setting, measured in zip(settings, tried):
+            taken = ", taken" if setting is settings[best] else ""
+            note(f"XReg with {setting}: {metric} {np.nanmean(measured):.4f}{taken}")
+        return settings[best]
+
+    def _learn_rest(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        tails = self._tails(view, [True])
+        more = self._learn_tail(view, sample_weight, self.tail, tails, n_jobs)
+        # None where it is alpha_.
+        alpha_points = more.get("alpha_points")
+        self._alpha_points: float | None = None if alpha_points == self.alpha_ else alpha_points
 
     def _more_weights(
         self,
         cheaper: XReg,
         tail: TailClassifiers,
-        view: View,
+        view: TrainingView,
         X: Features,
         Y: sp.csr_matrix,
         grid: Sequence[float],
@@ -186,17 +221,16 @@ class XReg(TailReranking, LabelTree):
         Y = Y.copy()
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
-        found = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
-        counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(found.indptr), 0)
-        listed = np.repeat(counts > 0, np.diff(found.indptr))
-        scores = {name: values[listed] for name, values in found.scores.items()}
+        by_label = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
+        counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(by_label.indptr), 0)
+        listed = np.repeat(counts > 0, np.diff(by_label.indptr))
+        scores = {name: values[listed] for name, values in by_label.scores.items()}
         indptr = np.concatenate([[0], np.cumsum(counts)])
-        found = Candidates(indptr, found.labels[listed], found.n_labels, scores).transpose()
-        tail_scores = tail.score(X, found, n_jobs=n_jobs)[COLUMN]
+        by_label = Candidates(indptr, by_label.labels[listed], by_label.n_labels, scores).transpose()
+        tail_scores = tail.score(X, by_label, n_jobs=n_jobs)[COLUMN]
         options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
         metrics = [f"WP-l@{k}" for k in KS]
-        alpha = choose_alpha(found, tail_scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
-        return {"alpha_points": alpha}
+        return {"alpha_points": choose_alpha(by_label, tail_scores, Y, metrics, grid, **options)}
 
     def planned(self) -> Planned | None:
         return super().planned() if self._plain else None
@@ -209,8 +243,8 @@ class XReg(TailReranking, LabelTree):
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)
         rows = self._rows(X)
-        found = super().shortlist(rows, max(k, RERANKED), beam=beam, n_jobs=n_jobs)
-        return self._reranked(rows, found, self.alpha_, n_jobs).top(k)
+        listed = super().shortlist(rows, max(k, RERANKED), beam=beam, n_jobs=n_jobs)
+        return self._reranked(rows, listed, self.alpha_, n_jobs).top(k)
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
@@ -221,5 +255,19 @@ class XReg(TailReranking, LabelTree):
         check_integer("k", k, 1)
         rows = self._rows(X)
         by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
-        found = self._reranked(rows, by_label.transpose(), self.alpha_points_, n_jobs)
-        return found.transpose().top(k)
+        listed = self._reranked(rows, by_label.transpose(), self.alpha_points_, n_jobs)
+        return listed.transpose().top(k)
+
+
+def _mean_and_error(values: np.ndarray, units: np.ndarray | None) -> tuple[float, float]:
+    """The mean of some values, NaN left out, and its standard error; infinite of fewer than two units. Rows
+    of one unit count as one."""
+    unit = np.arange(len(values)) if units is None else units
+    counted = ~np.isnan(values)
+    values, unit = values[counted], np.unique(unit[counted], return_inverse=True)[1]
+    n = int(unit.max(initial=-1)) + 1
+    if n < 2:
+        return 0.0, float("inf")
+    mean = float(values.mean())
+    away = np.bincount(unit, weights=values - mean)
+    return mean, float(np.sqrt(n / (n - 1) * np.sum(away**2))) / len(values)

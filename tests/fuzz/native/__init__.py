@@ -11,30 +11,29 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CORE = HERE.parents[2] / "metarank" / "_core"
-# The kernels that each harness calls, and those that they need; all need `parallel`.
+# The kernels that each harness calls, and those that they need; all need `parallel` and `cpu_level`.
 _LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
 HARNESSES: dict[str, tuple[str, ...]] = {
-    "centroids": ("centroid", "inverted_index"),
-    "csr_rows": ("unit_rows",),
-    "cuts": ("cuts", "label_logistic"),
-    "feature_table": ("standardize",),
-    "instance_trees": ("instance_trees", "label_mean_index", "inverted_index"),
-    "kernel_machine": ("kernel_machine",),
-    "label_means": ("label_mean_index", "inverted_index"),
-    "label_neighbors": ("label_neighbors", "inverted_index"),
-    "label_trees": (*_LABEL_TREES, "weight_blocks", "inverted_index"),
-    "linear_scores": ("linear_predict",),
-    "names": ("names",),
-    "nearest_rows": ("nearest_rows", "label_neighbors", "inverted_index"),
-    "pair_scores": ("pair_scores",),
-    "text_encoder": ("text_vectors", "text_encoder"),
+    "centroids": ("dense_scores", "sparse_rows"),
+    "csr_rows": ("rows", "linear_scores", "inverted_index", "sparse_rows"),
+    "cuts": ("candidate_lists", "label_logistic"),
+    "feature_table": ("candidate_lists", "label_logistic"),
+    "instance_trees": ("instance_trees", "label_mean_index", "sparse_rows"),
+    "kernel_machine": ("dense_scores", "sparse_rows"),
+    "label_means": ("label_mean_index", "sparse_rows"),
+    "label_neighbors": ("neighbors", "inverted_index", "sparse_rows"),
+    "label_trees": (*_LABEL_TREES, "weight_blocks", "sparse_rows"),
+    "linear_scores": ("linear_scores", "sparse_rows"),
+    "names": ("names", "sparse_rows"),
+    "nearest_rows": ("neighbors", "inverted_index", "sparse_rows"),
+    "pair_scores": ("linear_scores", "sparse_rows"),
     "text_rows": ("text_parse",),
-    "top_labels": ("topk",),
-    "trees": ("boosted_trees", "forest", "leaf_masks"),
-    "vector_scores": ("vector_scores",),
-    "votes": ("votes",),
+    "top_labels": ("metrics",),
+    "trees": ("boosted_trees", "forest"),
+    "vector_scores": ("dense_scores", "sparse_rows"),
+    "votes": ("votes", "sparse_rows"),
     "weight_blocks": ("weight_blocks",),
-    "weight_index": ("weight_index",),
+    "weight_index": ("weight_index", "sparse_rows"),
 }
 _SANITIZERS = "-fsanitize=address,undefined"
 FLAGS = ["-std=c++20", "-O1", "-g1", "-Wno-psabi", "-Wno-attributes", "-D_GLIBCXX_ASSERTIONS", _SANITIZERS]
@@ -70,7 +69,7 @@ def build(harness: str, folder: Path) -> Path:
     # The driver itself is not measured: an input is new by what it does in the core.
     include = [f"-I{CORE}"]
     jobs = [(HERE / f"{harness}.cpp", folder / f"{harness}.o", [*FLAGS, *include])]
-    kernels = (*HARNESSES[harness], "parallel")
+    kernels = (*HARNESSES[harness], "parallel", "cpu_level")
     jobs += [(CORE / f"{n}.cpp", folder / f"core-{n}.o", [*FLAGS, *include]) for n in kernels]
     jobs += [(HERE / "driver.cpp", folder / "driver.o", ["-std=c++20", "-O1"])]
     compiler = os.environ.get("CXX", "g++")

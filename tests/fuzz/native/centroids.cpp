@@ -1,5 +1,5 @@
 // Dense means of the labels: distances of pairs.
-#include "../../metarank/_core/centroid.h"
+#include "../../metarank/_core/dense_scores.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,7 +11,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto X = in.matrix<float>(d);
     const Lists lists = in.lists();
     centroid_distances_dense(means, known, in.byte(), X, lists.indptr, lists.labels, 1);
-    const Csr sparse = in.csr();
-    csr_sq_norms(in.declared(), sparse.indptr, sparse.indices, sparse.data);
   });
 }

@@ -1,5 +1,5 @@
 // Rows of a sparse matrix at the door: are they canonical, and what are they weighed as texts.
-#include "../../metarank/_core/unit_rows.h"
+#include "../../metarank/_core/rows.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

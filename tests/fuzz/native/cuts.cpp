@@ -1,6 +1,5 @@
 // Calibrators: scores by label, the context of a list, and sizes of greatest expected F1.
-#include "../../metarank/_core/cuts.h"
-#include "../../metarank/_core/label_logistic.h"
+#include "../../metarank/_core/candidate_lists.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // Columns of described pairs as the table that rankers see.
-#include "../../metarank/_core/standardize.h"
+#include "../../metarank/_core/candidate_lists.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

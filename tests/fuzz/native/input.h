@@ -17,11 +17,7 @@
 constexpr std::int64_t kMostDeclared = 4096;
 
 // Rows of X, and the lists of labels that are asked for, as arrays.
-struct Csr {
-  metarank::In1<std::int64_t> indptr;
-  metarank::In1<std::int32_t> indices;
-  metarank::In1<float> data;
-};
+using Csr = metarank::CsrView;
 struct Lists {
   metarank::In1<std::int64_t> indptr;
   metarank::In1<std::int32_t> labels;
@@ -53,7 +49,11 @@ class Input {
     T* values = take<T>(rows * columns);
     return metarank::In2<T>(values, {rows, columns});
   }
-  Csr csr() { return {array<std::int64_t>(), array<std::int32_t>(), array<float>()}; }
+  Csr csr(std::int64_t n_columns = -1) {
+    const auto indptr = array<std::int64_t>();
+    const auto indices = array<std::int32_t>();
+    return {indptr, indices, array<float>(), n_columns};
+  }
   Lists lists() { return {array<std::int64_t>(), array<std::int32_t>()}; }
 
  private:

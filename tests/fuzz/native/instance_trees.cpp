@@ -20,18 +20,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const InstanceTrees trees(
         d, n_labels, {roots, child, bias, weight_start, feature, weight, leaf_start, leaf_label, leaf_value});
     const Csr x = in.csr();
-    const QueryRows X = require_rows(x.indptr, x.indices, x.data, d);
-    trees.top(X, k, nullptr, 1);
+    trees.top(x, k, nullptr, 1);
     const Lists lists = in.lists();
-    trees.pairs(X, lists.indptr, lists.labels, true, 1);
-    const Csr mean = in.csr();
+    trees.pairs(x, lists.indptr, lists.labels, 1);
+    const Csr mean = in.csr(d);
     const auto sq_norm = in.array<double>();
     const auto known = in.array<std::uint8_t>();
-    const LabelMeanIndex means(d, mean.indptr, mean.indices, mean.data, sq_norm, known, 1.0);
+    const LabelMeanIndex means(mean, sq_norm, known, 1.0);
     require(means.n_labels() == n_labels, "means must be of the forest's labels");
     for (const bool unit_means : {false, true}) {
-      const Reranking reranking{means, {30.0, unit_means}, alpha, 1 + k / 2};
-      trees.top(X, k, &reranking, 1);
+      const Reranking reranking{means, {30.0, unit_means}, alpha};
+      trees.top(x, k, &reranking, 1);
     }
   });
 }

@@ -1,5 +1,5 @@
 // Kernel machines: support rows and dual weights of a saved model.
-#include "../../metarank/_core/kernel_machine.h"
+#include "../../metarank/_core/dense_scores.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

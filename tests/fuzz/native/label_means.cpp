@@ -7,15 +7,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return refusing(data, size, [](Input& in) {
     const std::int64_t d = in.declared();
     const double gamma = in.byte(), max_sq_norm = in.byte();
-    const Csr mean = in.csr();
+    const Csr mean = in.csr(d);
     const auto sq_norm = in.array<double>();
     const auto known = in.array<std::uint8_t>();
-    const LabelMeanIndex means(d, mean.indptr, mean.indices, mean.data, sq_norm, known, max_sq_norm);
+    const LabelMeanIndex means(mean, sq_norm, known, max_sq_norm);
     const Csr x = in.csr();
     const Lists lists = in.lists();
     // Often enough that the postings are made, which one short call does not.
-    for (int times = 0; times < 4; ++times) distances(means, x.indptr, x.indices, x.data, lists.indptr, lists.labels, 1);
+    for (int times = 0; times < 4; ++times) distances(means, x, lists.indptr, lists.labels, 1);
     for (const bool unit_means : {false, true})
-      tail_log_probability(means, x.indptr, x.indices, x.data, lists.indptr, lists.labels, gamma, unit_means, 1);
+      tail_log_probability(means, x, lists.indptr, lists.labels, gamma, unit_means, 1);
   });
 }

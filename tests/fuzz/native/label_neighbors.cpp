@@ -1,5 +1,5 @@
 // Distances to the nearest training rows of each label, sparse and dense.
-#include "../../metarank/_core/label_neighbors.h"
+#include "../../metarank/_core/neighbors.h"
 #include "../../metarank/_core/distances.h"
 #include "input.h"
 
@@ -14,11 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Lists lists = in.lists();
     if (sparse) {
       const std::int64_t d = in.declared();
-      const Csr kept = in.csr(), x = in.csr();
-      require(kept.indptr.shape(0) >= 1 && kept.indices.shape(0) == kept.data.shape(0), "as the binding does");
-      const InvertedIndex index(static_cast<std::int64_t>(kept.indptr.shape(0)) - 1, d, kept.indptr.data(),
-                                static_cast<std::int64_t>(kept.data.shape(0)), kept.indices.data(), kept.data.data());
-      label_neighbors_sparse(index, x.indptr, x.indices, x.data, {lists.indptr, lists.labels, label_indptr, label_rows},
+      const InvertedIndex index(in.csr(d));
+      const Csr x = in.csr();
+      label_neighbors_sparse(index, x, {lists.indptr, lists.labels, label_indptr, label_rows},
                              wanted, 1);
       return;
     }

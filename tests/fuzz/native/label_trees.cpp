@@ -17,10 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const WeightBlocks weights = weight_blocks_of(in);
     const LabelTrees trees(roots, child_start, child, n_labels, weights, link, path_weight, label_cost);
     const Csr x = in.csr();
-    const QueryRows X = require_rows(x.indptr, x.indices, x.data, trees.n_features());
-    beam(trees, X, {width, k, 2 * k, true}, 1);
+    trees.beam(x, width, k, 2 * k, true, 1);
     const Lists lists = in.lists();
-    score_pairs(trees, X, lists.indptr, lists.labels, true, 1);
-    points(trees, X, in.array<double>(), 1.5, k, 1);
+    trees.score_pairs(x, lists.indptr, lists.labels, true, 1);
+    trees.points(x, in.array<double>(), 1.5, k, 1);
   });
 }

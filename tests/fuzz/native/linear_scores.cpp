@@ -1,5 +1,5 @@
 // Scores of pairs by the weights of their labels, of dense and of sparse rows.
-#include "../../metarank/_core/linear_predict.h"
+#include "../../metarank/_core/linear_scores.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -13,8 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       linear_scores_dense(in.matrix<float>(d), W, bias, lists.indptr, lists.labels, 1);
       return;
     }
-    const Csr x = in.csr();
-    linear_scores_sparse(x.indptr, x.indices, x.data, static_cast<std::int64_t>(d), W, bias, lists.indptr, lists.labels,
-                         1);
+    linear_scores_sparse(in.csr(static_cast<std::int64_t>(d)), W, bias, lists.indptr, lists.labels, 1);
   });
 }

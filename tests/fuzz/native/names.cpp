@@ -6,10 +6,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace metarank;
   return refusing(data, size, [](Input& in) {
     const std::int64_t d = in.declared(), k = 1 + in.byte() % 8;
-    const auto names = in.csr(), rows = in.csr();
-    const LabelText text(d, names.indptr, names.indices, names.data);
-    text.shortlist(rows.indptr, rows.indices, rows.data, k, 1);
+    const auto names = in.csr(d), rows = in.csr();
+    const LabelText text(names);
+    text.shortlist(rows, k, 1);
     const auto lists = in.lists();
-    text.evidence(rows.indptr, rows.indices, rows.data, lists.indptr, lists.labels, 1);
+    text.evidence(rows, lists.indptr, lists.labels, 1);
   });
 }

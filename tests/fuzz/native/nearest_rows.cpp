@@ -1,5 +1,5 @@
 // The nearest training rows: sparse, by the inverted index; dense, with rows proposed by another index.
-#include "../../metarank/_core/nearest_rows.h"
+#include "../../metarank/_core/neighbors.h"
 #include "../../metarank/_core/distances.h"
 #include "input.h"
 
@@ -11,12 +11,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto rows = in.array<std::int32_t>();
     if (sparse) {
       const std::int64_t d = in.declared();
-      const Csr kept = in.csr(), x = in.csr();
-      require(kept.indptr.shape(0) >= 1 && kept.indices.shape(0) == kept.data.shape(0), "as the binding does");
-      const InvertedIndex index(static_cast<std::int64_t>(kept.indptr.shape(0)) - 1, d, kept.indptr.data(),
-                                static_cast<std::int64_t>(kept.data.shape(0)), kept.indices.data(), kept.data.data());
+      const InvertedIndex index(in.csr(d));
+      const Csr x = in.csr();
       for (const int by : {metric, 0, metric})
-        nearest_rows_sparse(index, x.indptr, x.indices, x.data, rows, k, by, 1);
+        nearest_rows_sparse(index, x, rows, k, by, 1);
       return;
     }
     const std::size_t d = in.byte() % 16u;

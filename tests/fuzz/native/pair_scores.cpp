@@ -1,5 +1,5 @@
 // Rankers and corrections: linear scores of described pairs, all alike and label by label.
-#include "../../metarank/_core/pair_scores.h"
+#include "../../metarank/_core/linear_scores.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

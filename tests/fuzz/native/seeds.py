@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import weight_blocks
 
 from fuzz.native import HERE
-from metarank import _core
 
 RNG = np.random.default_rng(0)
 I64, I32, F64, F32, U8 = np.int64, np.int32, np.float64, np.float32, np.uint8
@@ -54,8 +54,7 @@ class Packed:
     def weights(self, d: int, slots: sp.csr_matrix, node_start: list[int]) -> Packed:
         """The packed classifiers of slots."""
         bias = RNG.normal(size=slots.shape[0]).astype(F32)
-        parts = slots.indptr.astype(I64), slots.indices.astype(I32), slots.data.astype(F32)
-        arrays = _core.encode_weights(*parts, bias, np.array(node_start, I64))
+        arrays = weight_blocks.encode(sp.csr_array(slots), bias, np.array(node_start, I64))
         self.word(d)
         for name in ("node_block", "block_slot", "bucket_start", "data_start", "shift", "bucket_offset"):
             self.array(arrays[name].dtype, arrays[name])
@@ -175,20 +174,6 @@ def _pair_scores() -> Packed:
     )  # fmt: skip
 
 
-def _text_encoder(kind: int) -> Packed:
-    """Of three dimensions, two hidden ones (four gates each in an LSTM) and two at the end."""
-    dim, n_hidden = 3, 2
-    n_columns = 4 * n_hidden if kind == 0 else n_hidden
-    n_rows = {0: dim + n_hidden, 1: 3 * dim, 2: dim}[kind]
-    n_dense = 2 * n_hidden if kind == 0 else n_hidden
-    other = _dense(n_rows, n_columns) if kind == 0 else _dense(0, 0)
-    return (
-        Packed().byte(kind, 1, dim, n_hidden, 2).array(I64, [0, 3, 3, 5]).array(I32, [0, 4, 2, 1, 1])
-        .array(F32, _dense(5, dim), _dense(n_rows, n_columns), other, _dense(n_columns))
-        .array(F32, _dense(n_columns if kind == 0 else 0), _dense(n_dense, 2), _dense(2))
-    )  # fmt: skip
-
-
 def _top_labels() -> Packed:
     return (
         Packed().byte(2).array(I64, [0, 3, 4]).array(I32, [0, 2, 5, 1]).array(F32, _dense(4)).byte(3)
@@ -238,9 +223,6 @@ SEEDS: dict[str, Callable[[], Packed]] = {
     "nearest_rows/sparse": lambda: _nearest_rows(True),
     "nearest_rows/dense": lambda: _nearest_rows(False),
     "pair_scores/pairs": _pair_scores,
-    "text_encoder/bilstm": lambda: _text_encoder(0),
-    "text_encoder/cnn": lambda: _text_encoder(1),
-    "text_encoder/bow": lambda: _text_encoder(2),
     "top_labels/scores": _top_labels,
     "vector_scores/pairs": _vector_scores,
     "votes/votes": _votes,

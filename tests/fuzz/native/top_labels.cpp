@@ -1,5 +1,5 @@
 // The best labels of scores, whatever a model's scores are.
-#include "../../metarank/_core/topk.h"
+#include "../../metarank/_core/metrics.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

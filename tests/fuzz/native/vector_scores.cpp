@@ -1,5 +1,5 @@
 // Scores of dense queries and label vectors, of all labels and of pairs.
-#include "../../metarank/_core/vector_scores.h"
+#include "../../metarank/_core/dense_scores.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -13,9 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto row_labels = in.array<std::int32_t>();
     const auto popular = in.array<std::int32_t>();
     const auto frequency = in.array<double>(), worth = in.array<double>();
-    const Csr names = in.csr();
-    std::optional<LabelWords> text;
-    if (names.indptr.shape(0) > 0) text = LabelWords{names.indptr, names.indices, names.data, n_words};
+    const Csr names = in.csr(n_words);
+    const auto text = names.indptr.shape(0) > 0 ? std::optional(names) : std::nullopt;
     const Votes votes(row_indptr, row_labels, popular, frequency,
                       worth.shape(0) > 0 ? std::optional(worth) : std::nullopt, text);
     const std::size_t width = in.byte() % 8u;

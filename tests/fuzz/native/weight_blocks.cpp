@@ -1,4 +1,4 @@
-// Classifiers of a tree's slots in their packed form: unpacked, and looked up by feature.
+// Classifiers of a tree's slots in their packed form: read row by row, and looked up by feature.
 #include "../../metarank/_core/weight_blocks.h"
 #include "input.h"
 #include "weights.h"
@@ -8,8 +8,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return refusing(data, size, [](Input& in) {
     const std::vector<std::int32_t> features = {in.word(), in.word(), in.byte(), 0, INT32_MAX};
     const WeightBlocks weights = weight_blocks_of(in);
-    decode_weights(weights);
-    for (std::int64_t block = 0; block < weights.view().n_blocks; ++block)
-      for (const std::int32_t feature : features) find_weights(weights, block, feature);
+    int sum = 0;
+    const auto add = [&](std::int32_t, const WeightRow& row) {
+      for (std::int32_t e = 0; e < row.count; ++e) sum += row.weight(e) ^ static_cast<int>(row.slot(e));
+    };
+    for (std::int64_t b = 0; b < weights.view().n_blocks; ++b) {
+      const WeightBlock block = weights.view().block(b);
+      block.for_each_row(add);
+      for (const std::int32_t feature : features) add(feature, block.find(feature));
+    }
+    volatile int read = sum;
+    (void)read;
   });
 }

@@ -13,9 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto ask = [&](const auto& index) {
       const Csr x = in.csr();
       const Lists lists = in.lists();
-      index.scores(x.indptr, x.indices, x.data, lists.indptr, lists.labels, 1);
-      index.shortlist(x.indptr, x.indices, x.data, k, 1);
-      const auto sums = index.sums(x.indptr, x.indices, x.data, 1);
+      index.scores(x, lists.indptr, lists.labels, 1);
+      index.shortlist(x, k, 1);
+      const auto sums = index.sums(x, 1);
       const In2<float> view(sums.values.data(), sums.shape);
       index.shortlist_of(view, k);
       index.scores_of(view, lists.indptr, lists.labels);

@@ -40,20 +40,9 @@ async function ask(path, body) {
   throw new Error(reply.error + (again ? ` (try again in ${again} s)` : ""));
 }
 
-// Whether a text is too long, in words; the service counts code points, and takes no part of a text.
-function tooLong(text) {
-  if (facts?.input !== "text") return "";
-  const length = [...text].length;
-  const over = length - facts.limits.max_text;
-  if (over <= 0) return "";
-  const [all, more] = [length, over].map((n) => n.toLocaleString("en"));
-  return `The text has ${all} characters, ${more} more than this service takes: shorten it.`;
-}
-
 // A text as it is; features as JSON, as "name:value" pairs, or as numbers.
 function instance() {
   const typed = at("instance").value;
-  if (tooLong(typed)) throw new Error(tooLong(typed));
   if (facts.input === "text") return typed;
   const trimmed = typed.trim();
   if (/^[[{]/.test(trimmed)) {
@@ -224,7 +213,6 @@ async function start() {
 }
 
 at("form").addEventListener("submit", rank);
-at("instance").addEventListener("input", (event) => complain(tooLong(event.target.value)));
 at("instance").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
 });

@@ -1,0 +1,347 @@
+"""How the files of a command become what the library takes: models, rows, pairs, columns, targets."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import errno
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import data
+from metarank._util.json import first_repeated
+from metarank.apps.cli._options import COLUMNS
+from metarank.apps.cli._printing import notes_of_readers
+from metarank.apps.model_blocks import columns_of, needed_blocks, under_names_of
+from metarank.data import tables
+from metarank.data.blocks import Blocks
+from metarank.data.columns import Columns, read_columns
+from metarank.data.dataset import Dataset
+from metarank.data.frames import LABELS_COLUMNS
+from metarank.data.pair_files import read_candidates
+from metarank.data.readers import NoTable
+from metarank.data.separators import cut_column
+from metarank.data.xc import header_of
+from metarank.metrics.slices import LABEL_FREQUENCY, few_values
+from metarank.model.answering.measure import Relevance, aligned_relevance
+from metarank.model.estimator import MetaRanker
+from metarank.persist import load
+from metarank.types.given import read_given
+from metarank.types.label_table import LabelTable
+
+logger: logging.Logger = logging.getLogger("metarank.data")
+
+
+def check_exists(*paths: str | None, message: str = "no such file") -> None:
+    """Refuses a file that is not there, before any work; "-" is standard input, None an option left out."""
+    for path in paths:
+        if path not in (None, "-") and not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, message, path)
+
+
+def names_of(text: str | None, option: str) -> list[str]:
+    """The names in "a,b"."""
+    names = [name.strip() for name in text.split(",")] if text is not None else []
+    if not all(names):
+        raise ValueError(f"{option} must be comma-separated names, got {text!r}")
+    twice = first_repeated(names)
+    if twice is not None:
+        raise ValueError(f"{option} must name every column once, got {twice!r} twice")
+    return names
+
+
+def numbers_of(text: str | None, option: str) -> list[float] | None:
+    """The numbers in "2,1"."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} must be comma-separated numbers, got {text!r}") from None
+
+
+# --- a model and rows for it ------------------------------------------------------
+
+
+def check_rows(args: argparse.Namespace) -> None:
+    """Refuses both or neither of INPUT and --text, and files of pairs that are not there."""
+    if (args.input is None) == (args.text is None):
+        raise ValueError("give either INPUT or --text")
+    check_exists(args.candidates, args.pair_features)
+
+
+def load_model(args: argparse.Namespace) -> MetaRanker:
+    """The model folder of a command, verified; it ranks with the propensity weight of the command."""
+    model = load(args.model)
+    if not isinstance(model, MetaRanker):
+        raise ValueError(
+            f"{args.model} must hold a MetaRanker, got a {type(model).__name__}: "
+            "use it from Python, by metarank.load(path)"
+        )
+    if getattr(args, "jobs", None) is not None:
+        model.n_jobs = args.jobs
+    parts = needed_blocks(model.encoder_)
+    if getattr(args, "text", None) is not None and [part.kind for part in parts] not in ([], ["text"]):
+        names = ", ".join(column for part in parts for column in part.columns or [part.name])
+        raise ValueError(f"--text is for models of one text; this one takes the blocks {names}: give INPUT")
+    if getattr(args, "propensity_weight", None) is not None:
+        model.fitted_.propensity_weight = args.propensity_weight
+    return model
+
+
+def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
+    """The data file of a command; rows for a model get the width of its training rows."""
+    check_exists(path)
+    asked = {o[2:].replace("-", "_"): getattr(args, o[2:].replace("-", "_")) for o in COLUMNS}
+    columns: dict[str, Any] = {name: value or [] for name, value in asked.items() if value is not None}
+    of_model = model is not None and not columns
+    parts = needed_blocks(model.encoder_) if model is not None and of_model else []
+    if model is not None and of_model:
+        columns = columns_of(parts) if parts else {"text_column": model.text_columns_}
+    separator: str | None = args.label_separator
+    if separator is None:
+        separator = model.label_separator_ if model is not None else "auto"
+    options: dict[str, Any] = {
+        **columns,
+        "labels_column": args.labels_column,
+        "label_separator": None if separator == "none" else separator,
+        "zero_based": not args.one_based,
+        "n_jobs": getattr(args, "jobs", None),
+    }
+    with notes_of_readers(args.options):
+        if model is None:
+            dataset = data.load(path, **options)
+        else:
+            own = [c for names in columns.values() for c in names or ()] if of_model else []
+            dataset = _rows_for(model, path, options, own, parts, hasattr(args, "text"))
+    if model is not None and args.label_separator is not None:  # as asked for, whatever the model's is
+        dataset = replace(dataset, label_separator="auto")
+    if dataset.n_rows == 0:
+        raise ValueError(f"{path} holds no rows")
+    return dataset
+
+
+def _rows_for(
+    model: MetaRanker, path: str, options: dict[str, Any], own: list[str], parts: list[Any], typed: bool
+) -> Dataset:
+    """Rows of a file for a model, which reads the columns `own`; `typed` tells whether texts may be given."""
+    of_texts, sizes = model.encoder_.vectorizer is not None, dict[str, Any]()
+    if not of_texts and not parts:
+        sizes["n_features"] = model.n_features_in_
+        # A header may speak of other labels, or of none where rows are only to be ranked.
+        if os.path.isfile(path) and header_of(path) is None:
+            sizes["n_labels"] = model.n_labels_
+    try:
+        dataset = data.load(path, **sizes, **options)
+    except tables.NoColumn as error:
+        if not own:
+            raise
+        raise ValueError(
+            f"{path} lacks the column {error.column!r} of the model, which reads {tables.listed(own)}"
+        ) from None
+    except ValueError as error:
+        if isinstance(error, NoTable) and of_texts:
+            raise ValueError(
+                f"{error}: no file of texts, which the model needs; these are CSV or TSV with a column "
+                "of text, JSON lines and Parquet (--text-column names the column)"
+                + "; or give texts by --text"
+                * typed
+            ) from None
+        if sizes.pop("n_labels", None) is None:
+            raise
+        try:  # its ids may be beyond those of the model: labels that it never met
+            dataset = data.load(path, **sizes, **options)
+        except ValueError:
+            raise error from None
+    if parts and isinstance(dataset.X, Blocks) and set(dataset.X) != {part.name for part in parts}:
+        dataset = replace(dataset, X=under_names_of(parts, dataset.X))
+    return dataset
+
+
+def check_has_labels(dataset: Dataset, path: str) -> None:
+    """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
+    if dataset.n_labels == 0:
+        raise ValueError(
+            f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
+            f"columns {', '.join(LABELS_COLUMNS)}"
+        )
+
+
+# --- columns of a table that are read beside the rows -----------------------------
+
+
+def columns_beside(path: str, wanted: dict[str, list[str]]) -> dict[str, list[Any]]:
+    """The cells of a file by column, if it has those of each option."""
+    if path == "-":
+        raise ValueError(f"{next(iter(wanted))} needs a file, since standard input is read once")
+    table = tables.columns_of(path)
+    for option, names in wanted.items():
+        tables.check_among(names, table, option)
+    return table
+
+
+def features_of(dataset: Dataset) -> set[str]:
+    """The columns of numbers and of blocks that a model learns from."""
+    names = set(dataset.feature_names or ())
+    if isinstance(dataset.X, Blocks):
+        names.update(column for block in dataset.X for column in dataset.X.columns.get(block, [block]))
+    return names
+
+
+def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
+    """`groups` and `negatives` of a fit, as far as --groups-column and --negatives-column ask for them."""
+    wanted = {"--groups-column": args.groups_column, "--negatives-column": args.negatives_column}
+    wanted = {option: name for option, name in wanted.items() if name is not None}
+    if not wanted:
+        return {}
+    table = columns_beside(args.train, {option: [name] for option, name in wanted.items()})
+    for option, name in wanted.items():
+        if name in features_of(dataset):
+            raise ValueError(f"{option} must not be a feature, got {name!r}: name the features' columns")
+    arguments: dict[str, Any] = {}
+    if args.groups_column is not None:
+        arguments["groups"] = [None if cell == "" else cell for cell in table[args.groups_column]]
+    if args.negatives_column is not None:
+        with notes_of_readers(args.options):
+            arguments["negatives"] = _known_labels(table[args.negatives_column], args, dataset)
+    return arguments
+
+
+def _known_labels(cells: list[Any], args: argparse.Namespace, dataset: Dataset) -> list[list[Any]]:
+    """The rejected labels of each row, without those that no row has."""
+    column = f"{args.train}, column {args.negatives_column!r}"
+    separator = dataset.label_separator if args.label_separator in (None, "auto") else args.label_separator
+    separator = None if args.label_separator == "none" else separator
+    rows, _ = cut_column(cells, separator, column=column, where="row {}".format)
+    if dataset.label_names is None or args.labels is not None:
+        return rows
+    names = set(dataset.label_names)
+    known = [[str(label) for label in row if str(label) in names] for row in rows]
+    n_unknown = sum(map(len, rows)) - sum(map(len, known))
+    if n_unknown and not any(known):
+        row = next(i for i, labels in enumerate(rows) if labels)
+        raise ValueError(
+            f"--negatives-column must hold labels that some row has, got none in column "
+            f"{args.negatives_column!r}: the first is {str(rows[row][0])!r:.80} at row {row}"
+        )
+    if n_unknown:
+        logger.warning("%s: left out %d labels that no row has", column, n_unknown)
+    return known
+
+
+class Labelled(NamedTuple):
+    """Rows with labels, for a model; `slices` holds a value a row of each column that is asked for."""
+
+    model: MetaRanker
+    dataset: Dataset
+    relevance: Relevance
+    slices: dict[str, list[str]]
+
+
+def read_labelled(args: argparse.Namespace) -> Labelled:
+    """The model, TEST and --slices of a command; says what labels count as missed."""
+    slice_names = names_of(args.slices, "--slices")
+    columns = [name for name in slice_names if name != LABEL_FREQUENCY]
+    table = columns_beside(args.test, {"--slices": columns}) if columns else {}
+    model = load_model(args)
+    with tables.read_elsewhere(columns):
+        dataset = read_dataset(args.test, args, model)
+    check_has_labels(dataset, args.test)
+    missing = model.n_labels_ - dataset.n_labels
+    if dataset.label_names is None and missing > 0:  # the highest ids have no row
+        empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
+        dataset = replace(dataset, Y=sp.hstack([dataset.Y, empty], format="csr"), label_texts=None)
+    if columns and len(table[columns[0]]) != dataset.n_rows:
+        raise ValueError(
+            f"--slices must have a value a row, {dataset.n_rows}, got {len(table[columns[0]])} in {args.test}"
+        )
+    relevance = aligned_relevance(model.fitted_, dataset)
+    if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:
+        raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
+    if relevance.said:
+        print(f"metarank: {relevance.said}", file=sys.stderr)
+    slices = {name: few_values(table[name]) if name in columns else [] for name in slice_names}
+    return Labelled(model, dataset, relevance, slices)
+
+
+# --- pairs of a row and a label ---------------------------------------------------
+
+
+def read_pairs(path: str | None) -> Any:
+    """The pairs of a file; None without one."""
+    return None if path is None else read_candidates(path)
+
+
+def pairs_for(
+    model: MetaRanker, args: argparse.Namespace, n_rows: int, row: int | None = None
+) -> dict[str, Any]:
+    """What the files say of the pairs of all rows, or of one, as arguments of the methods that answer."""
+    fitted, table = model.fitted_, model.label_table_
+    out: dict[str, Any] = {}
+    of_rows = slice(None) if row is None else [row]
+    plain = args.candidates is not None and not fitted.given_sources
+    if plain:
+        lists = read_label_lists(args.candidates, table, n_rows, option="--candidates")
+        out["candidates"] = lists[of_rows]
+    candidates = None if plain else read_pairs(args.candidates)
+    sources, features = fitted.given_sources, fitted.given_features
+    given = read_given(candidates, read_pairs(args.pair_features), n_rows, table, sources, features)
+    return out if given is None else out | given[of_rows].as_arguments()
+
+
+def read_label_lists(
+    path: str, table: LabelTable, n_rows: int, *, option: str, one_for_all: bool = False
+) -> sp.csr_matrix:
+    """The labels of each row from a file, CSR (n, L) of ones.
+
+    A name of the model's labels is read as such even if it is a number; with `one_for_all` a file of a single
+    line holds for every row.
+
+    Raises
+    ------
+    ValueError
+        If lines are not as many as rows, or hold what is no label of the model, or the name of several;
+        option and line are named.
+    OSError
+        If the file cannot be read.
+    """
+    lists: list[list[int]] = []
+    try:
+        with open(path, encoding="utf-8-sig") as f:
+            for number, line in enumerate(f, 1):
+                words = next(csv.reader([line.strip()], skipinitialspace=True, strict=True), [])
+                where = f"{option}, line {number}"
+                lists.append([table.id_of_text(word.strip(), where) for word in words])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{option}, line {len(lists) + 1}: {error}") from None
+    if one_for_all and len(lists) == 1:
+        lists = lists * n_rows
+    if len(lists) != n_rows:
+        raise ValueError(f"{option} must have {n_rows} lines, one a row, got {len(lists)} in {path}")
+    row = np.repeat(np.arange(n_rows), [len(labels) for labels in lists])
+    label = np.fromiter((label for labels in lists for label in labels), np.int64, len(row))
+    return sp.csr_matrix((np.ones(len(row), np.float32), (row, label)), shape=(n_rows, table.n_labels))
+
+
+def label_ids(model: MetaRanker, labels: Iterable[str], option: str) -> list[int]:
+    """The ids of labels that an option names."""
+    return [model.label_table_.id_of_text(label, option) for label in labels]
+
+
+# --- several targets --------------------------------------------------------------
+
+
+def read_targets(args: argparse.Namespace) -> tuple[Columns, dict[str, np.ndarray], list[str]]:
+    """The columns of FILE, its targets by name, and the names of the features that are asked for."""
+    targets, features = names_of(args.targets, "--targets"), names_of(args.features, "--features")
+    shared: Any = next((name for name in features if name in targets), None)
+    if shared is not None:
+        raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
+    check_exists(args.file)
+    columns = read_columns(args.file, args.query)
+    return columns, {name: columns.numbers(name, "--targets") for name in targets}, features

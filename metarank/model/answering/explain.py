@@ -1,0 +1,266 @@
+"""`Explanation`: the neighbours, evidence and contributions behind the place of a label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from metarank._util.elementary import log
+from metarank._util.parameters import check_integer
+from metarank._util.printable import preformatted, printable
+from metarank.model.answering.answer import Answering
+from metarank.model.answering.request import Request, read_request
+from metarank.model.fitted import FittedModel
+from metarank.ranker import Ranker
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features
+
+# Name of the boost of rare labels among the columns.
+BOOST = "boost of rare labels"
+# The remark about a row without evidence.
+NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guesses, by their frequency"
+# Decimal places of scores and their parts, wherever they are printed.
+DIGITS = 3
+# The number of columns on a page.
+_SHOWN = 8
+
+
+def said_of_unknown_rows(unknown: np.ndarray) -> str:
+    """`NOTHING_KNOWN` of several rows, of which a flag each tells whether it applies; "" where it never does.
+
+    Examples
+    --------
+    >>> said_of_unknown_rows(np.array([True, False]))
+    'nothing of 1 row of 2 is known to the model: such labels are guesses, by their frequency'
+    """
+    n = int(np.count_nonzero(unknown))
+    if not n:
+        return ""
+    rows = f"{n} row{'s' * (n > 1)} of {len(unknown)}"
+    return f"nothing of {rows} is known to the model: such labels are guesses, by their frequency"
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A training point of the label: its row, its name if texts are known, and its distance."""
+
+    row: int
+    name: str | None
+    distance: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The evidence for one pair (instance, label).
+
+    ``base + sum of contributions`` is the score.
+
+    Attributes
+    ----------
+    label : int
+    label_name : str or None
+    rank : int
+        Place among the instance's candidates in `MetaRanker.rank`; 1 is best.
+    n_candidates : int
+    score : float
+        The ranking score, as in `MetaRanker.rank`.
+    probability : float
+        Calibrated probability of relevance, by which cuts decide. It holds no boost of rare labels.
+    neighbors : list of Neighbor
+        Nearest training points with the label, nearest first.
+    contributions : list of (column, value, contribution)
+        What each meta-feature adds to the score, largest effect first. They include `BOOST`, whose value is
+        log(1/p) of the label.
+    base : float
+        The base value of the score.
+    propensity_weight : float
+        The weight of rare labels in the score.
+    is_candidate : bool
+        Whether the label is a candidate in `MetaRanker.rank`. If not, it is described as if it were.
+    without_evidence : bool
+        Whether the row is without evidence, so that score and probability come from the label's frequency.
+
+    Examples
+    --------
+    >>> columns = [("vote10", 0.3, 0.8), (BOOST, 1.5, 0.75), ("prior", -4.0, -0.2004)]
+    >>> print(Explanation(0, "tea", 1, 9, 3.3496, 0.9, [], columns, base=2.0, propensity_weight=0.5))
+    tea: rank 1 of 9, score 3.350, probability 0.90
+      what makes up the score:
+          +2.000  where it starts
+          +0.800  vote10 = 0.3
+          +0.750  boost of rare labels = 1.5 x 0.5
+          -0.200  prior = -4
+          =3.350
+    """
+
+    label: int
+    label_name: str | None
+    rank: int
+    n_candidates: int
+    score: float
+    probability: float
+    neighbors: list[Neighbor]
+    contributions: list[tuple[str, float, float]]
+    base: float = 0.0
+    propensity_weight: float = 0.0
+    is_candidate: bool = True
+    without_evidence: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
+        lines = [
+            f"{name}: rank {self.rank} of {self.n_candidates}, "
+            f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
+        ]
+        if self.without_evidence:
+            lines.append(f"  {NOTHING_KNOWN}")
+        if not self.is_candidate:
+            lines.append("  no candidate of this row: described as if it had been proposed")
+        if self.neighbors:
+            lines.append("  nearest training points with this label:")
+            lines += [
+                f"    {p.distance:8.4f}  row {p.row}" + (f"  {printable(p.name)}" if p.name else "")
+                for p in self.neighbors
+            ]
+        lines.append("  what makes up the score:")
+        head = self.contributions[:_SHOWN]
+        head += [part for part in self.contributions[_SHOWN:] if part[0] == BOOST]
+        rest = [part for part in self.contributions if part not in head]
+        width = max((len(column) for column, _, _ in head), default=0)
+        parts = [("where it starts", self.base)]
+        parts += [(f"{column:<{width}} = {self._shown(column, value, c)}", c) for column, value, c in head]
+        if rest:
+            parts.append((f"{len(rest)} more columns", math.fsum(c for _, _, c in rest)))
+        effects = rounded_to_sum([effect for _, effect in parts], self.score)
+        lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
+        lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The text of `str`, for notebooks."""
+        return preformatted(str(self))
+
+    def _shown(self, column: str, value: float, effect: float) -> str:
+        """The value of a column; of the boost also its weight, and the units of the score in a log-odds."""
+        if column != BOOST:
+            return f"{value:.4g}"
+        boost = value * self.propensity_weight
+        units = f"{effect / boost if boost else 1:.4g}"
+        return f"{value:.4g} x {self.propensity_weight:g}" + (f" x {units}" if units != "1" else "")
+
+
+def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
+    """Parts of a total, rounded so that the printed parts add up to the rounded total.
+
+    Each part is within one unit of its last digit (largest remainder method).
+
+    Examples
+    --------
+    >>> rounded_to_sum([0.4444, 0.4444, 0.4444], 1.3332), rounded_to_sum([], 0.0)
+    ([0.445, 0.444, 0.444], [])
+    """
+    unit = 10.0**digits
+    scaled = np.array(parts, np.float64) * unit
+    units = np.floor(scaled)
+    missing = int(round(round(total, digits) * unit) - units.sum())
+    order = np.argsort(units - scaled, kind="stable")
+    if len(parts):
+        for_each, some = divmod(missing, len(parts))
+        units += for_each
+        units[order[:some]] += 1
+    return [float(u) / unit for u in units]
+
+
+def explain_row(
+    answering: Answering,
+    x: Any,
+    label: int | str,
+    n_neighbors: int,
+    propensity_weight: float | None,
+    objective_weights: Any,
+    **limits: Any,
+) -> Explanation:
+    """`MetaRanker.explain`."""
+    check_integer("n_neighbors", n_neighbors, 1)
+    if isinstance(x, str):
+        x = [x]
+    elif isinstance(x, np.ndarray) and x.ndim == 1:
+        x = x[None, :]
+    fitted = answering.model
+    row = read_request(fitted, x, **limits)
+    if row.X.shape[0] != 1:
+        raise ValueError(f"x must be one instance, got {row.X.shape[0]} rows")
+    label = fitted.label_table.id_of(label, "label")
+    weight = fitted.checked_weight(propensity_weight)
+    ranker = fitted.weighted_ranker(objective_weights)
+    return _explained(answering, row, label, n_neighbors, weight, ranker)
+
+
+def _explained(
+    answering: Answering, row: Request, label: int, n_neighbors: int, weight: float, ranker: Ranker
+) -> Explanation:
+    """The explanation of a label id, which becomes a candidate of the row if it is none."""
+    model = answering.model
+    described, *_ = answering.describe(row)
+    is_candidate = bool(np.any(described.table.labels == label))
+    if not is_candidate:
+        one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
+        if row.limits.cut(one, slice(0, 1)).n_pairs == 0:
+            raise ValueError(
+                f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
+                "exclude or allowed rules out"
+            )
+        described, *_ = answering.describe(row, also=label)
+    table, scored = described.table, answering.score_described(described, ranker, weight)
+    candidates, knows_nothing = scored.candidates, bool(scored.blank[0])
+    of_table = int(np.searchsorted(table.labels, label))
+    at = int(np.searchsorted(candidates.labels, label))
+    # The order of `Ranking.from_scores`.
+    rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
+    score = float(scored.scores[at])
+    if scored.untold[at]:
+        parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
+    else:
+        shares = ranker.contributions(table.pairs(np.array([of_table])))[0, :-1]
+        parts = [
+            (n, float(v), float(c)) for n, v, c in zip(table.names, table.values[of_table], shares) if c != 0
+        ]
+    boost = float(model.boost_of(candidates.labels[at : at + 1], weight)[0])
+    if boost != 0:
+        parts.append((BOOST, float(log(model.inv_propensity[label])), boost))
+    parts.sort(key=lambda part: -abs(part[2]))
+    return Explanation(
+        label=label,
+        label_name=model.label_table.name_of(label),
+        rank=rank,
+        n_candidates=candidates.n_pairs,
+        score=score,
+        probability=float(model.probabilities(scored)[at]),
+        neighbors=[] if knows_nothing else _neighbors(model, row.X, label, n_neighbors),
+        contributions=parts,
+        # The expected score of the ranker, plus the rounding error of float32.
+        base=score - math.fsum(effect for _, _, effect in parts),
+        propensity_weight=weight,
+        is_candidate=is_candidate,
+        without_evidence=knows_nothing,
+    )
+
+
+def _neighbors(model: FittedModel, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:
+    names = model.row_names
+    for scorer in model.scorers:
+        nearest = scorer.neighbors_of(features, label, n_neighbors)
+        if nearest is not None:
+            return [
+                Neighbor(int(r), names[int(r)] if names is not None else None, float(d))
+                for r, d in zip(*nearest)
+            ]
+    return []

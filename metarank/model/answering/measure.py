@@ -1,0 +1,468 @@
+"""Evaluation of a fitted model on labelled rows. Each set metric uses the cut learned for it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import metrics
+from metarank._util.printable import first_few
+from metarank.data.dataset import Dataset
+from metarank.data.separators import cut_labels, described, same_separator
+from metarank.metrics.propensity import inv_propensity
+from metarank.metrics.propensity.curve import counts_of_weights
+from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
+from metarank.model.answering.answer import ranking_of
+from metarank.model.answering.explain import said_of_unknown_rows
+from metarank.model.fitted import FittedModel, Scored
+from metarank.thresholds import METRICS, check_metric
+from metarank.types.checks import check_labels, check_sample_weight, integer_names
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.ranking import Ranking
+
+# The eight of Yang & Gopal, then those of extreme classification.
+FULL_LIST = ["MAP", "RankLoss", "nDCG", "One-error", "Coverage"]
+SETS = ["micro-F1", "macro-F1", "example-F1", "Hamming"]
+# Where the model has a table of labels with parents.
+HIERARCHICAL = ["hP", "hR", "hF"]
+TOP = ["P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5"]
+
+
+class Scoring(Protocol):
+    """A fitted model, and where it scores rows: in this process or on a cluster."""
+
+    fitted_: FittedModel
+
+    def _score_rows(
+        self, X: Any, k: int = 1, propensity_weight: float | None = None, /, **limits: Any
+    ) -> list[Scored]: ...
+
+
+def score_model(
+    model: Scoring, X: Any, Y: Any, sample_weight: Any, propensity_weight: float | None, **limits: Any
+) -> float:
+    """`MetaRanker.score`."""
+    if isinstance(Y, Mapping) and not sp.issparse(Y):
+        raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
+    if isinstance(X, Dataset) and Y is None:
+        Y = X
+    elif isinstance(X, Dataset) and X.n_labels:
+        raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+    scored = model._score_rows(X, 1, propensity_weight, **limits)
+    if limits.get("candidates") is None:
+        scores: Any = np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
+    else:  # of many labels, perhaps, most of which are no candidates
+        scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
+    relevance = aligned_relevance(model.fitted_, Y, scores.shape[0])
+    relevance.warn(stacklevel=4)
+    if message := said_of_unknown_rows(_unknown_rows(scored)):
+        warnings.warn(message, stacklevel=3)
+    values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
+    weight = check_sample_weight(sample_weight, len(values))
+    counted = ~np.isnan(values)
+    if not counted.any():
+        return 0.0
+    return float(np.average(values[counted], weights=None if weight is None else weight[counted]))
+
+
+class SliceFigures(NamedTuple):
+    """Figures of a slice; `size` tells its number of rows, or of labels and of relevant pairs."""
+
+    name: str
+    size: dict[str, int]
+    values: dict[str, float]
+
+
+class Evaluation:
+    """What a model answers for labelled rows, computed once; every figure is taken from it.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    X : rows, as in `MetaRanker.rank`
+    Y : Relevance, or what `aligned_relevance` takes: CSR (n, L), lists of names, a Dataset, ...
+        Unknown labels count as missed: F1 is 0 in a mean over labels (macro-F1), and the propensity is that
+        of a label without a training row. There is a warning, and one of rows of which nothing is known,
+        except for a `Relevance`.
+    propensity_weight : float, optional
+        As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
+    exclude, candidates, pair_features : as in `MetaRanker.rank`
+
+    Examples
+    --------
+    >>> from metarank import MetaRanker, data
+    >>> both = data.make_multilabel(120, n_features=8, n_labels=4, seed=0)
+    >>> model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(both.take(slice(0, 80)))
+    >>> test = both.take(slice(80, 120))
+    >>> found = Evaluation(model, test, test)
+    >>> list(found.values(["P@1", "micro-F1"], slices=["even", "odd"] * 20))
+    ['even', 'odd']
+    """
+
+    def __init__(
+        self, model: Scoring, X: Any, Y: Any, *, propensity_weight: float | None = None, **limits: Any
+    ) -> None:
+        self.fitted: FittedModel = model.fitted_
+        self._scored = model._score_rows(X, 1, propensity_weight, **limits)
+        if isinstance(Y, Relevance):
+            self.relevance: Relevance = Y
+            return
+        n_rows = sum(s.candidates.n_rows for s in self._scored)
+        self.relevance = aligned_relevance(model.fitted_, Y, n_rows)
+        self.relevance.warn(stacklevel=4)
+        if self.unknown_rows:
+            warnings.warn(self.unknown_rows, stacklevel=3)
+
+    @property
+    def unknown_rows(self) -> str:
+        """The message about rows of which the model knows nothing; "" if there are none."""
+        return said_of_unknown_rows(_unknown_rows(self._scored))
+
+    @property
+    def Y(self) -> sp.csr_matrix:
+        return self.relevance.Y
+
+    def ranking(self, k: int) -> Ranking:
+        """The k best labels of each row."""
+        return self.relevance.widened(ranking_of(self._scored, min(k, self.fitted.n_labels)))
+
+    def probabilities(self) -> sp.csr_matrix:
+        """Probabilities of the candidates, which hold no boost of rare labels."""
+        return self.relevance.widened(self.fitted.probability_matrix(self._scored))
+
+    def sets(self, metric: str) -> sp.csr_matrix:
+        """Label sets by the cut learned for a metric, by the default one if there is none."""
+        cut = check_metric(metric if metric.lower() in METRICS else None)
+        return self.relevance.widened(self.fitted.label_sets(self._scored, cut))
+
+    def default_names(self) -> list[str]:
+        """The metrics that are measured if none is named."""
+        full = [] if self.fitted.shortlisters else FULL_LIST
+        above = [] if self.relevance.parents(self.fitted) is None else HIERARCHICAL
+        recall = f"R@{length_below(self.fitted.n_labels - len(self.fitted.removed))}"
+        return [*full, *SETS, *above, *(recall if name == "R@10" else name for name in TOP)]
+
+    @cached_property
+    def label_counts(self) -> np.ndarray | None:
+        """Training rows of each label, unknown ones among them, int64; None if the model does not tell."""
+        known = training_counts(self.fitted)
+        if known is None:
+            return None
+        return np.concatenate([known, np.zeros(len(self.relevance.unknown), np.int64)])
+
+    @cached_property
+    def frequency_bins(self) -> list[metrics.FrequencyBin]:
+        """The labels by their number of training rows, if the model tells."""
+        return [] if self.label_counts is None else metrics.frequency_bins(self.Y, self.label_counts)
+
+    def values(self, names: Sequence[str], *, intervals: bool = False, slices: Any = None) -> dict[str, Any]:
+        """Values of the named metrics, in the order given.
+
+        Parameters
+        ----------
+        names : metric names such as "nDCG@5"
+        intervals : bool
+            Return (value, low, high) with a 95 % bootstrap interval instead of the value.
+        slices : sequence of n values, or "label frequency", optional
+            As in `metarank.metrics.evaluate`; training rows are counted in those of the model.
+
+        Returns
+        -------
+        dict of name to float, or to a triple of floats; with `slices` a dict of such dicts by slice
+        """
+        if slices is not None and intervals:
+            raise ValueError("intervals must be False with slices")
+        parsed = [metrics.Metric.parse(name) for name in names]
+        how: dict[str, Any] = {"slices": slices, "intervals": intervals}
+        if isinstance(slices, str) and slices == LABEL_FREQUENCY:
+            how["label_counts"] = self.label_counts
+            if self.label_counts is None:
+                raise ValueError(
+                    f"slices={slices!r} needs a model that tells the training rows of its labels"
+                )
+        figures: dict[str, dict[str, Any]] = {}
+        for scores, group, more in self._groups(parsed):
+            values = _measure(*scores, group, more | how)
+            for name, by_metric in values.items() if slices is not None else [("", values)]:
+                figures.setdefault(name, {}).update(by_metric)
+        # Without a metric there is no slice either.
+        figures = {name: {str(m): by_metric[str(m)] for m in parsed} for name, by_metric in figures.items()}
+        return figures if slices is not None else figures.get("", {})
+
+    def by_slices(self, names: Sequence[str], columns: Mapping[str, Any]) -> dict[str, list[SliceFigures]]:
+        """Figures by the values of each column, one a row, with the number of rows.
+
+        "label frequency" is no column: figures of the metrics that can be taken so, with the numbers of
+        labels and of relevant pairs.
+        """
+        out = {}
+        for column, values in columns.items():
+            if column == LABEL_FREQUENCY:
+                by_label = [name for name in names if goes_by_label(metrics.Metric.parse(name))]
+                figures = self.values(by_label, slices=LABEL_FREQUENCY)
+                sizes = [{"labels": b.n_labels, "pairs": b.n_pairs} for b in self.frequency_bins]
+            else:
+                figures = self.values(names, slices=values)
+                sizes = [{"rows": len(rows)} for rows in rows_by_value(values, self.Y.shape[0]).values()]
+            out[column] = [SliceFigures(name, size, figures[name]) for name, size in zip(figures, sizes)]
+        return out
+
+    def _groups(
+        self, parsed: Sequence[metrics.Metric]
+    ) -> Iterator[tuple[tuple[sp.csr_matrix, Any], list[str], dict[str, Any]]]:
+        """What metrics judge, those that judge it, and further arguments of `metrics.evaluate`."""
+        Y = self.Y
+        lists = [m for m in parsed if m.needs in ("ranking", "scores")]
+        relevances = [str(m) for m in parsed if m.needs == "relevance"]
+        if lists:
+            if any(m.needs == "scores" for m in lists):
+                all_scores = sp.vstack([s.candidates.to_csr(s.scores) for s in self._scored], format="csr")
+                result: Any = self.relevance.widened(all_scores)
+            else:
+                result = self.ranking(max(m.k for m in lists if m.k is not None))
+            weights = self.relevance.inv_propensity(self.fitted)
+            yield (Y, result), [str(m) for m in lists], {"inv_propensity": weights}
+        if relevances:
+            # A probability predicts relevance as a share of the maximum.
+            share = Y / Y.max() if Y.nnz else Y
+            yield (share, self.probabilities()), relevances, {"scale": 1.0}
+        above = self.relevance.parents(self.fitted)
+        for m in parsed:
+            if m.needs == "sets":
+                yield (Y, None), [str(m)], {"Y_pred": self.sets(m.name), "parents": above}
+
+
+def _unknown_rows(scored: Sequence[Scored]) -> np.ndarray:
+    """A flag for each row: whether nothing of it is known."""
+    return np.concatenate([s.blank for s in scored])
+
+
+def length_below(n_labels: int, most: int = 10) -> int:
+    """The greatest of 10, 5, 3 and 1 up to `most` that is below a number of labels: lists of all of them miss
+    none.
+
+    Examples
+    --------
+    >>> [length_below(n) for n in (11, 10, 8, 4, 1)], length_below(100, 5)
+    ([10, 5, 5, 3, 1], 5)
+    """
+    return next((k for k in (10, 5, 3) if k <= most and k < n_labels), 1)
+
+
+def training_counts(model: FittedModel) -> np.ndarray | None:
+    """Training rows of each label, int64 (L,); None if the model does not tell."""
+    if model.n_rows >= 3:
+        return counts_of_weights(model.inv_propensity, model.n_rows)
+    for source in model.sources:
+        training = source.scorer.training_labels()
+        if training is not None:
+            return np.bincount(training[1].indices, minlength=model.n_labels)
+    return None
+
+
+def _measure(Y: sp.csr_matrix, scores: Any, names: list[str], how: dict[str, Any]) -> dict[str, Any]:
+    intervals, slices = how.pop("intervals"), how.pop("slices")
+    if slices is not None:
+        return metrics.evaluate(Y, scores, names, slices=slices, **how)
+    if intervals:
+        return {name: tuple(triple) for name, triple in metrics.bootstrap(Y, scores, names, **how).items()}
+    return {name: float(value) for name, value in metrics.evaluate(Y, scores, names, **how).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Relevances of n rows for the L labels of a model, followed by U labels that it does not know.
+
+    Unknown labels have a column each, since they count as missed. So do removed ones.
+
+    Attributes
+    ----------
+    Y : CSR (n, L + U)
+    n_known : int
+        L.
+    unknown : list of str
+        Names of the U unknown labels. Each is relevant for some row.
+    removed : dict of id to name
+        The labels that were removed from the model and are relevant for some row.
+    """
+
+    Y: sp.csr_matrix
+    n_known: int
+    unknown: list[str]
+    removed: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def n_unknown_pairs(self) -> int:
+        """Number of relevant pairs with an unknown label."""
+        return int(np.count_nonzero(self.Y.indices >= self.n_known))
+
+    @property
+    def n_removed_pairs(self) -> int:
+        """Number of relevant pairs with a removed label."""
+        return int(np.isin(self.Y.indices, list(self.removed)).sum())
+
+    @cached_property
+    def said(self) -> str:
+        """The message about labels that count as missed; "" if there are none."""
+        missed = (
+            ("that the model never met", self.unknown, self.n_unknown_pairs),
+            ("removed from the model", list(self.removed.values()), self.n_removed_pairs),
+        )
+        return "; ".join(
+            f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant "
+            "pairs, which count as missed"
+            for what, names, n_pairs in missed
+            if names
+        )
+
+    def warn(self, stacklevel: int = 3) -> None:
+        """Emit a UserWarning about labels that count as missed, if there are any."""
+        if self.said:
+            warnings.warn(self.said, stacklevel=stacklevel)
+
+    def widened(self, answer: Any) -> Any:
+        """A Ranking, sparse matrix or scores of L labels, extended to L + U: unknown labels are absent, or
+        -inf."""
+        if not self.unknown:
+            return answer
+        n, width = self.Y.shape
+        if isinstance(answer, Ranking):
+            names = answer.label_names
+            return Ranking(
+                answer.labels, answer.scores, width, None if names is None else [*names, *self.unknown]
+            )
+        if sp.issparse(answer):
+            return sp.csr_matrix((answer.data, answer.indices, answer.indptr), shape=(n, width))
+        return np.hstack([answer, np.full((n, len(self.unknown)), -np.inf, answer.dtype)])
+
+    def parents(self, model: FittedModel) -> sp.csr_matrix | None:
+        """CSR (L + U, L + U): the parents of each label; None if the model knows of none."""
+        table: LabelDescriptions | None = model.labels
+        if table is None or table.parents is None:
+            return None
+        parents = table.parents.copy()
+        parents.resize((self.Y.shape[1], self.Y.shape[1]))
+        return parents
+
+    def inv_propensity(self, model: FittedModel) -> np.ndarray:
+        """float64 (L + U,): the model's values; for unknown labels that of a label without a training row."""
+        known: np.ndarray = model.inv_propensity
+        if not self.unknown:
+            return known
+        n = model.n_rows
+        unseen = float(inv_propensity(np.zeros(1), n_points=n)[0]) if n >= 3 else 1.0
+        return np.concatenate([known, np.full(len(self.unknown), unseen)])
+
+
+def aligned_relevance(model: FittedModel, Y: Any, n_rows: int | None = None) -> Relevance:
+    """Relevances for the labels of a model, matched by name if both have names, else by id.
+
+    A label that was merged into another one counts as that one.
+
+    Parameters
+    ----------
+    model : FittedModel
+    Y : Dataset, table, matrix (n, L), list of n lists of labels, or vector of classes
+        In a Dataset without names, columns from L on are unknown labels; a matrix must have L columns. The
+        column names of a table are label names, unless they are the default numbers from 0 on.
+    n_rows : int, optional
+        Must agree.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_labels`; if several labels of the model share a name; if there are names but the model has
+        none.
+    """
+    relevance = _of_labels(model, Y, n_rows)
+    if model.removed.size == 0:
+        return relevance
+    merged = model.merged
+    if merged is not None:
+        now = np.arange(relevance.Y.shape[1])
+        now[merged[:, 0]] = merged[:, 1]
+        relevance = replace(relevance, Y=_placed(relevance.Y, now, len(now)))
+    removed = np.intersect1d(relevance.Y.indices, model.removed).tolist()
+    return replace(relevance, removed={label: model.label_table.shown(label) for label in removed})
+
+
+def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
+    """Relevances for the labels of a model, removed ones included."""
+    L, known = model.n_labels, model.label_names
+    if isinstance(Y, Dataset):
+        _check_same_separator(model, Y)
+        given, names = check_labels(Y.Y, n_rows=n_rows, allow_no_labels=True)[0], Y.label_names
+        if names is None:
+            if given.shape[1] < L:
+                raise ValueError(f"Y must have the {L} labels of the model, got {given.shape[1]}")
+            return _by_column(
+                model, given, [f"label {label}" for label in range(given.shape[1])], np.arange(L)
+            )
+    else:
+        Y = cut_labels(Y, model.label_separator)[0]
+        given, names, kind = check_labels(Y, n_rows=n_rows, ids="names", allow_no_labels=True)
+        if names is None and kind == "lists":  # of nothing
+            given = sp.csr_matrix((given.shape[0], L), dtype=np.float32)
+        elif kind == "ids" and not integer_names(known):
+            names = None
+            given = check_labels(Y, n_rows=n_rows, n_labels=L, ids="positions")[0]
+        elif names is not None and names != known and kind in ("indicator", "graded"):
+            names = None if names == [str(label) for label in range(L)] else names
+    if names is None or names == known:
+        if given.shape[1] != L:
+            raise ValueError(f"Y must have {L} labels, got {given.shape[1]}")
+        return Relevance(given, L, [])
+    if known is None:
+        if isinstance(Y, Dataset) and given.shape[1] == L:
+            return Relevance(given, L, [])
+        raise ValueError(
+            f"Y must be a matrix of {L} columns or lists of ids, since the labels of this model have no "
+            f"names, got names such as {names[0]!r:.80}"
+        )
+    columns = isinstance(Y, Dataset) or kind in ("indicator", "graded")
+    place = model.label_table.places(names, "Y", np.unique(given.indices), are_columns=columns)
+    return _by_column(model, given, names, place)
+
+
+def _check_same_separator(model: FittedModel, dataset: Dataset) -> None:
+    """Raise ValueError if a Dataset was read with another label separator and has unknown labels."""
+    if same_separator(dataset.label_separator, model.label_separator):
+        return
+    known = set(model.label_names or ())
+    unknown = next((name for name in dataset.label_names or () if name not in known), None)
+    if unknown is not None:
+        raise ValueError(
+            f"label_separator must be that of the fit, in which {described(model.label_separator)}; here "
+            f"{described(dataset.label_separator)}, and {unknown!r} is no label of this model: read the data "
+            f"with label_separator={model.label_separator!r}"
+        )
+
+
+def _by_column(model: FittedModel, given: sp.csr_matrix, names: list[str], place: np.ndarray) -> Relevance:
+    """The columns of `given` at their places among the labels of the model; zeros where there is none."""
+    L = model.n_labels
+    target = np.full(given.shape[1], -1, np.int64)
+    target[: len(place)] = place[: given.shape[1]]
+    used = np.unique(given.indices)
+    unknown = used[target[used] < 0]
+    target[unknown] = L + np.arange(len(unknown))
+    Y = _placed(given, target, L + len(unknown))
+    return Relevance(Y, L, [names[i] or f"column {i}" for i in unknown])
+
+
+def _placed(given: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix:
+    """CSR (n, width): each column at its target, columns of one target united by the greatest relevance."""
+    label = target[given.indices]
+    row = np.repeat(np.arange(given.shape[0]), np.diff(given.indptr))
+    order = np.lexsort((label, row))
+    key = row[order] * np.int64(width) + label[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    values = np.maximum.reduceat(given.data[order], first) if len(first) else given.data
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=given.shape[0]))])
+    return sp.csr_matrix((values, label[order][first], indptr), shape=(given.shape[0], width))

@@ -1,0 +1,463 @@
+"""Labels that are added, removed, renamed or merged, and rows that are added, without a new fit.
+
+`_training_set` gathers what the sources keep of the rows and labels that they learned from. Both changes edit
+it, and `_updated` has each source learn from it again. Sources that are sums or lists of training rows
+(neighbours, centroids, priors, propensities, the index of label names) are then as if fitted anew. It takes
+seconds. Trained parts do not change (`metarank.scorers.wrapped`). Label ids do not change: new labels
+are appended, and a removed label is never proposed. Its id is used again only for a new label of its name.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.printable import first_few
+from metarank.data.block_encoder import BlocksEncoder
+from metarank.data.blocks import holds_blocks
+from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder, texts_of
+from metarank.data.label_files import read_columns
+from metarank.data.word_order import name_forms
+from metarank.metrics.propensity import inv_propensity
+from metarank.model.answering.measure import aligned_relevance
+from metarank.model.fitted import FittedModel
+from metarank.model.fitting.inputs import short_names, vectors_in
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.neighbors.prior import smoothed_shares
+from metarank.scorers.source import with_scorers
+from metarank.scorers.wrapped import KeptScorer
+from metarank.types.arrays import dense
+from metarank.types.block_columns import side_by_side
+from metarank.types.checks import check_rejected, check_writable
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.label_names import OtherNames
+from metarank.types.suggested import MissingPairs
+from metarank.types.texts import NameForms, PackedStrings
+from metarank.types.view import Features, TrainingSet
+
+_OBJECTIVES = "a model of several objectives does not change its rows or labels: refit"
+# A name and a longer text.
+Text = tuple[str, str | None]
+
+
+class LabelChange(NamedTuple):
+    """A checked change of the labels.
+
+    Attributes
+    ----------
+    now : int32 array (L before,)
+        Id of each label after the change; -1 if it was removed.
+    names : list of str or None
+        Names after the change, including those of removed labels.
+    texts : dict of id to (name, text or None)
+        The texts of labels that are new or renamed, to be indexed.
+    n_labels : int
+        L after the change.
+    removed : int32 array
+        Ids of removed labels, ascending.
+    merged : int32 array (m, 2) or None
+        Removed labels and those that they were merged into, in this change or an earlier one.
+    table : LabelDescriptions or None
+        What is known of the labels after the change.
+    """
+
+    now: np.ndarray
+    names: list[str] | None
+    texts: dict[int, Text]
+    n_labels: int
+    removed: np.ndarray
+    merged: np.ndarray | None
+    table: LabelDescriptions | None
+
+
+# --- what is asked for ----------------------------------------------------------------
+
+
+def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
+    """The arguments of `MetaRanker.update_labels`, checked; ValueError or TypeError names what is wrong."""
+    n, id_of = model.n_labels, model.label_table.id_of
+    names = None if model.label_names is None else list(model.label_names)
+    renamed = {id_of(old, "rename"): _text(new, "rename") for old, new in _mapping(rename, "rename").items()}
+    merged = {id_of(a, "merge"): id_of(b, "merge") for a, b in _mapping(merge, "merge").items()}
+    gone = {id_of(label, "remove") for label in _sequence(remove, "remove")}
+    for label in gone & (merged.keys() | renamed.keys()):
+        raise ValueError(f"remove must not hold a label that is merged or renamed too, got {label}")
+    for old, new in merged.items():
+        if old in renamed or new in merged or new in gone:
+            raise ValueError(
+                "merge must take labels that are neither renamed nor merged twice into labels that stay, "
+                f"got {old} into {new}"
+            )
+    now = np.arange(n, dtype=np.int32)
+    now[[*model.removed, *gone]] = -1
+    for old, new in merged.items():
+        now[old] = new
+    removed = {*model.removed.tolist(), *gone, *merged}
+    texts = dict(renamed)
+    for label, (name, _) in renamed.items():
+        if names is None:
+            raise ValueError("rename must be left out, since the labels of this model have no names")
+        names[label] = name
+    uses = Counter(name.strip() for name in names or ())
+    for name, _ in renamed.values():
+        if uses[name.strip()] > 1:
+            raise ValueError(f"rename must give names that no other label has, blanks aside, got {name!r}")
+    n_labels, columns = n, _new_labels(model, add)
+    place = {name.strip(): label for label, name in enumerate(names or ())}
+    ids = []
+    for name, text in zip(columns["names"], columns.get("descriptions") or [None] * len(columns["names"])):
+        label = n_labels if names is None else place.setdefault(name.strip(), n_labels)
+        if label in texts or (label < n and label not in removed):
+            raise ValueError(f"add must hold new names, blanks aside, got {name!r}, which is taken")
+        if names is not None:
+            names[label:] = [name, *names[label + 1 :]]
+        n_labels += label == n_labels
+        removed.discard(label)
+        texts[label] = name, text or None
+        ids.append(label)
+    left = np.array(sorted(removed), np.int32)
+    if len(left) == n_labels:
+        raise ValueError("remove must leave a label, it removes all of them")
+    table = None if model.labels is None else _changed_table(model.labels, texts, merged, columns, ids)
+    earlier = [] if model.merged is None else [(old, int(now[new])) for old, new in model.merged.tolist()]
+    into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
+    into_ids = np.array(into, np.int32) if into else None
+    return LabelChange(now, names, texts, n_labels, left, into_ids, table)
+
+
+def _new_labels(model: FittedModel, add: Any) -> dict[str, list[Any]]:
+    """The columns of the new labels, by the parameters of `LabelDescriptions`, names among them."""
+    if add is None:
+        return {"names": []}
+    if model.label_names is None:
+        if not isinstance(add, Integral) or isinstance(add, bool) or add < 0:
+            raise ValueError(
+                "add must be a number of labels >= 0, since the labels of this model have no names, got "
+                f"{add!r:.80}"
+            )
+        return {"names": [""] * int(add)}
+    if isinstance(add, Mapping):
+        texts = [_text(pair, "add") for pair in add.items()]
+        return {"names": [name for name, _ in texts], "descriptions": [text for _, text in texts]}
+    is_list = isinstance(add, (str, bytes, set, np.ndarray, Integral)) or (
+        isinstance(add, Sequence) and not any(isinstance(entry, Mapping) for entry in add)
+    )
+    if is_list:
+        return {"names": [_text((name, None), "add")[0] for name in _sequence(add, "add")]}
+    if model.labels is None:
+        raise ValueError("add must hold names, or be a dict of them, since this model has no table of labels")
+    columns = add.columns() if isinstance(add, LabelDescriptions) else read_columns(add)
+    names = columns.get("names") or columns["ids"]
+    columns["names"] = [name or str(label) for name, label in zip(names, columns.get("ids", names))]
+    for name in columns["names"]:
+        check_writable(name, "add")
+    return columns
+
+
+def _text(value: Any, parameter: str) -> Text:
+    """A name, or a pair of a name and a text."""
+    name, text = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    if not isinstance(name, str) or not (text is None or isinstance(text, str)):
+        raise TypeError(f"{parameter} must hold names, with texts or without, got {value!r:.80}")
+    if not name.strip():
+        raise ValueError(f"{parameter} must hold names, got an empty one")
+    check_writable(name, parameter)
+    return name, text
+
+
+def _mapping(value: Any, parameter: str) -> Mapping[Any, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{parameter} must be a dict from labels, got {value!r:.80}")
+    return value or {}
+
+
+def _sequence(value: Any, parameter: str) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, set, np.ndarray)):
+        raise TypeError(f"{parameter} must be a list of labels, got {value!r:.80}")
+    return list(value)
+
+
+def _changed_table(
+    table: LabelDescriptions,
+    texts: Mapping[int, Text],
+    merged: Mapping[int, int],
+    new: Mapping[str, list[Any]],
+    ids: Sequence[int],
+) -> LabelDescriptions:
+    """The table with new and renamed labels, `new` in the places `ids`; a merged label gives its names, and
+    the labels below it."""
+    columns = table.columns()
+    n = max([len(table), *(label + 1 for label in texts)])
+    has_texts = any(text for _, text in texts.values())
+    for column in {*new, *(["descriptions"] if has_texts else [])} - set(columns):
+        columns[column] = [None] * len(table)
+    for values in columns.values():
+        values += [None] * (n - len(values))
+    for label, (name, text) in texts.items():
+        columns["names"][label] = name
+        columns["ids"][label] = columns["ids"][label] or name
+        if "descriptions" in columns:
+            columns["descriptions"][label] = text
+        if others := columns.get("alternative_names", [None] * n)[label]:
+            columns["alternative_names"][label] = [one for one in others if one.strip() != name.strip()]
+    for column in new.keys() - {"names", "descriptions"}:
+        for label, value in zip(ids, new[column]):
+            columns[column][label] = columns[column][label] if value is None else value
+    if merged:
+        _merge(columns, merged)
+    return LabelDescriptions(**columns)
+
+
+def _merge(columns: dict[str, list[Any]], merged: Mapping[int, int]) -> None:
+    names, ids = columns["names"], columns["ids"]
+    others = columns.setdefault("alternative_names", [None] * len(names))
+    for old, new in merged.items():
+        joined = map(str.strip, [*(others[new] or []), names[old], *(others[old] or [])])
+        others[new] = [name for name in dict.fromkeys(joined) if name and name != names[new].strip()]
+    instead = {ids[old]: ids[new] for old, new in merged.items()}
+    for column in {"parents", "related"} & columns.keys():
+        for label, linked in enumerate(columns[column]):
+            kept = dict.fromkeys(instead.get(other, other) for other in linked or ())
+            columns[column][label] = [other for other in kept if other != ids[label] and label not in merged]
+
+
+# --- changed models ----------------------------------------------------------------
+
+
+def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
+    """The model after a change of its labels."""
+    before, table, n_labels = _training_set(model), change.table, change.n_labels
+    by_row = sp.coo_matrix(before.Y)
+    kept = change.now[by_row.col] >= 0
+    pairs = by_row.row[kept], change.now[by_row.col][kept]
+    Y = sp.csr_matrix((np.ones(len(pairs[0]), np.float32), pairs), (before.Y.shape[0], n_labels))
+    Y.sum_duplicates()
+    Y.data[:] = 1
+    texts = {
+        source: _changed_text(text, change, _rows_of(model.encoder, source))
+        for source in ("label_text", "label_spelling")
+        if (text := getattr(before, source)) is not None
+    }
+    others = before.other_names
+    if table is not None and table.alternative_names is not None:
+        names = [[] if i in change.removed else several for i, several in enumerate(table.alternative_names)]
+        others = {source: OtherNames.of(names, _rows_of(model.encoder, source)) for source in texts}
+    _warn_of_unknown_words(
+        change, [*texts.values(), *(several.by_label(n_labels) for several in others.values())]
+    )
+    data = replace(
+        before,
+        Y=Y,
+        label_names=change.names,
+        other_names=others,
+        label_vectors=vectors_in(model.encoder, table),
+        name_forms=_name_forms(model, change) if model.reads_word_order else None,
+        **texts,
+    )
+    known = [rows for source in model.sources if (rows := source.scorer.training_labels()) is not None]
+    if known:  # the index of the rows, which are the same
+        data.shared("training-rows", lambda X: known[0][0])
+    return replace(
+        _updated(model, data, change.now, n_jobs),
+        n_labels=n_labels,
+        label_names=change.names,
+        labels=table,
+        removed=change.removed,
+        merged=change.merged,
+        missing=_still_missing(model.missing, change.now, Y),
+    )
+
+
+def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedModel:
+    """The model with more training rows, for `MetaRanker.partial_fit`."""
+    if model.given_sources or model.given_features:
+        raise ValueError(
+            "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
+            "rates, not rows: refit"
+        )
+    if isinstance(X, Dataset) == (Y is not None):
+        raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+    before, rows = _training_set(model), model.encoder.encode(X)
+    blocks = X.X if isinstance(X, Dataset) else X
+    texts = None if isinstance(X, Dataset) else texts_of(X)
+    if isinstance(model.encoder, BlocksEncoder) and holds_blocks(blocks):
+        texts = model.encoder.read(blocks).first_texts
+    if isinstance(X, Dataset):
+        Y, texts = X, X.titles or X.texts or texts
+    labels = rows_labels(model, Y, rows.shape[0])
+    if (at := np.flatnonzero(np.isin(labels.indices, model.removed))).size:
+        raise ValueError(f"Y must not hold removed labels, got {labels.indices[at[0]]}")
+    n_before = before.Y.shape[0]
+    data = replace(
+        before,
+        X=sp.vstack([before.X, rows], "csr") if sp.issparse(rows) else np.concatenate([before.X, rows]),
+        Y=sp.vstack([before.Y, (labels > 0).astype(np.float32)], "csr"),
+        fold=np.zeros(n_before + rows.shape[0], np.int32),
+    )
+    names, more = model.row_names, short_names(texts)
+    if names is not None or more is not None:
+        names = PackedStrings.of([*(names or [""] * n_before), *(more or [""] * rows.shape[0])])
+    same = np.arange(model.n_labels, dtype=np.int32)
+    return replace(_updated(model, data, same, n_jobs), n_rows=data.Y.shape[0], row_names=names)
+
+
+def rows_labels(model: FittedModel, Y: Any, n_rows: int) -> sp.csr_matrix:
+    """The relevances of new rows in the model's label ids; ValueError for an unknown label."""
+    relevance = aligned_relevance(model, Y, n_rows)
+    if relevance.unknown:
+        raise ValueError(
+            f"Y must have labels of this model only, got {relevance.unknown[0]!r:.80}; add it first"
+        )
+    return relevance.Y
+
+
+def judged_pairs(model: FittedModel, Y: Any, negatives: Any, n_rows: int) -> sp.csr_matrix:
+    """CSR (n, L): the pairs of new rows that are known to be relevant or rejected."""
+    judged = sp.csr_matrix((n_rows, model.n_labels), dtype=np.float32)
+    if Y is not None:
+        judged = judged + rows_labels(model, Y, n_rows)
+    if negatives is not None:
+        rejected = check_rejected(negatives, sp.csr_matrix(judged), model.label_table)
+        judged = judged + rejected.to_csr(np.ones(rejected.n_pairs, np.float32))
+    return judged
+
+
+def training_rows_of(model: FittedModel) -> tuple[Features, sp.csr_matrix]:
+    """The training rows of a model, and their labels, CSR (n, L) of ones, from sources that keep them.
+
+    Of a model of blocks only the blocks that some source keeps are known; the columns of the others are 0.
+
+    Raises
+    ------
+    ValueError
+        If no source keeps them, or the model has several objectives.
+    """
+    if model.objective_names is not None:
+        raise ValueError(_OBJECTIVES)
+    scorers = [source.scorer for source in model.sources]
+    for scorer in scorers:
+        if (rows := scorer.training_labels()) is not None:
+            return rows[0].X, rows[1]
+    kept = [of for scorer in scorers if (of := scorer.block_rows()) is not None]
+    if not kept:
+        raise ValueError(
+            "this model keeps no training rows to be changed, since none of its scorers is one of "
+            "neighbours: refit, or have 'neighbors' or 'votes' among its features or shortlisters"
+        )
+    of_block, Y = {columns.name: rows.X for columns, rows, _ in kept}, kept[0][2]
+    parts = [
+        of_block.get(block.name, sp.csr_matrix((Y.shape[0], block.stop - block.start), dtype=np.float32))
+        for block in model.encoder.blocks
+    ]
+    X = side_by_side(parts)
+    return dense(X) if model.encoder.layout == "dense" else X, Y
+
+
+def _training_set(model: FittedModel) -> TrainingSet:
+    """What the sources of a model keep of the rows and labels that they learned from."""
+    X, Y = training_rows_of(model)
+    texts: dict[str, sp.csr_matrix] = {}
+    by_block: dict[str, dict[str, OtherNames]] = {}
+    for scorer in (source.scorer for source in model.sources):
+        for name, text in scorer.label_texts().items():
+            # The same text of several sources, or those of several blocks, which share no column.
+            texts[name] = text if name not in texts else texts[name].maximum(text)
+        for name, names in scorer.other_names().items():
+            by_block.setdefault(name, {})[scorer.block] = names
+    return TrainingSet(
+        X,
+        Y,
+        np.zeros(Y.shape[0], np.int32),
+        seed=model.random_state,
+        label_names=model.label_names,
+        words=model.encoder.feature_words,
+        feature_scale=model.encoder.transform.scale,
+        other_names={name: OtherNames.joined(list(of.values())) for name, of in by_block.items()},
+        blocks=model.encoder.blocks,
+        label_vectors=vectors_in(model.encoder, model.labels),
+        **texts,
+    )
+
+
+def _updated(model: FittedModel, data: TrainingSet, now: np.ndarray, n_jobs: int) -> FittedModel:
+    """The model with sources and propensities for changed training rows. `now` maps each earlier label to its
+    new id, or -1. The numbers of labels and rows are not updated."""
+    n, n_labels = data.Y.shape
+    view = data.view()
+    same = n_labels == len(now) and np.array_equal(now, np.arange(n_labels))
+
+    def updated(scorer: LabelScorer) -> LabelScorer:
+        new = scorer.updated(view, n_jobs=n_jobs)
+        if new is None:
+            return scorer if same else KeptScorer.of(scorer, now, n_labels)
+        return new
+
+    return replace(
+        model,
+        sources=with_scorers(model.sources, [updated(source.scorer) for source in model.sources]),
+        inv_propensity=inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
+        prior=smoothed_shares(view.label_counts, n).astype(np.float32),
+    )
+
+
+def _rows_of(encoder: InputEncoder, source: str) -> Any:
+    """What makes rows of names, by their words or by their spelling."""
+    return encoder.rows_of_names if source == "label_text" else encoder.rows_of_spellings
+
+
+def _changed_text(text: sp.csr_matrix, change: LabelChange, rows_of: Any) -> sp.csr_matrix:
+    """The text matrix of the labels after a change. Rows of removed labels are empty."""
+    ids, n_before = list(change.texts), text.shape[0]
+    parts = [text, sp.csr_matrix((1, text.shape[1]), dtype=np.float32)]
+    if ids:
+        parts.append(rows_of(*zip(*change.texts.values())))
+    row = np.full(change.n_labels, n_before)
+    row[:n_before][change.now == np.arange(n_before)] = np.flatnonzero(change.now == np.arange(n_before))
+    row[ids] = n_before + 1 + np.arange(len(ids))
+    return sp.vstack(parts, "csr")[row]
+
+
+def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) -> None:
+    """Warn about new names without a word of the model's vocabulary, since no row can match them."""
+    silent = [name for label, (name, _) in change.texts.items() if not any(text[label].nnz for text in texts)]
+    if texts and silent:
+        warnings.warn(
+            f"no word of {first_few(silent)} is known to this model: such a label is found by rows of known "
+            "words that `partial_fit` adds, or after a new fit",
+            stacklevel=4,
+        )
+
+
+def _name_forms(model: FittedModel, change: LabelChange) -> NameForms | None:
+    """The ways in which the labels are written after a change; those that are removed, in none."""
+    table, vectorizer = change.table, model.encoder.vectorizer
+    if vectorizer is None:
+        return None
+    names = list((None if table is None or not table.has_names else table.names) or change.names or [])
+    others = None if table is None or table.alternative_names is None else list(table.alternative_names)
+    for label in change.removed:
+        names[label] = ""
+        if others is not None:
+            others[label] = []
+    return name_forms(names, others, vectorizer.language_)
+
+
+def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:
+    """The pairs whose label still exists and is still not a label of the row."""
+    rows, labels = np.asarray(missing.rows), now[missing.labels]
+    _, first = np.unique(rows * np.int64(Y.shape[1]) + labels, return_index=True)
+    kept = np.zeros(len(rows), bool)
+    kept[first] = True
+    kept &= labels >= 0
+    kept[kept] = np.asarray(Y[rows[kept], labels[kept]]).ravel() == 0
+    return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])

@@ -1,0 +1,266 @@
+"""What "auto" means, and the sizes by which a fit decides what to do.
+
+| parameter of `MetaRanker` | what "auto" decides by | where |
+| --- | --- | --- |
+| `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
+| `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
+| `ranker` | shortlisted or not; cross-validation | `TrainingLists.new_ranker`, `ranker_name`, `AutoRanker` |
+| `names` | whether they are words that the rows hold | `texts_of_labels` in `metarank.model.fitting.fit` |
+| `threshold` | cross-validation, for each metric | `metarank.thresholds.learner` |
+| `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
+
+The sizes below decide which rows a fit uses and how it judges its ranker. The class of a source or ranker
+decides what "auto" means for its own parameters, and `metarank.scorers.crossfit` how many parts nested folds
+have. `MetaRanker.choices_` tells what was chosen and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.progress import note
+from metarank._util.registry import SOURCES
+from metarank.scorers.base import LabelScorer
+
+# Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
+# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency`.
+ALL_LABELS_LIMIT = 1000
+ALL_LABELS_LIMIT_OF_SPARSE = 100
+# Kernel machines hold a matrix of n x n and factor it.
+KERNEL_ROWS = 10_000
+SVM_ROWS = 3_000
+# A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
+RIDGE_ROWS = 7_000
+# Beside words, more columns of vectors make a linear SVM cost more than the rest of a fit. The ridge, which
+# costs no more for them, learns as much: nDCG@5 of cooking_stackexchange is .650 with the SVM and without.
+DENSE_BESIDE_WORDS = 32
+# Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
+TERMS_FOR_TREES = 300_000
+# Nor do they learn much from labels with a row or two, for which they cost as much. Of rows drawn from
+# Wikispeedia-Links that give each label 2.8, 5.1, 9.4 and 19 rows, trees beside the ridge add .3, .4, 1.9 and
+# 2.3 points of nDCG@5 on held-out rows, and lose 2.9, 1.4, .2 and 2.0 of PSP@5; with 2.0 rows
+# (LLMs4Subjects-dev-en) they add .1 and 0.
+ROWS_OF_LABEL_FOR_TREES = 4
+# Neighbours that vote where labels are shortlisted.
+VOTERS = (10, 30, 100)
+# Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
+TREE_CELLS = 2_000_000
+EFFORTS = ("low", "medium")
+
+# The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
+TRAINING_PAIRS = 2_000_000
+# Of fewer given pairs, small trees that learn slowly order lists better. With 7 and 15 leaves: nDCG@10 of
+# MQ2008 (12,000 pairs) .705 and .695; nDCG@1000 of held-out rows of yso-en (1.8 million) .820 and .826.
+GIVEN_PAIRS = 200_000
+# Of fewer shortlisted pairs, a linear model beside the trees, and what it learns of each label, order lists
+# better: nDCG@5 of rows held out of 300 questions of cooking_stackexchange .522, of trees alone .507; of
+# 1,000 questions (30,000 pairs) .591 and .590.
+FEW_PAIRS = 20_000
+# Lists of points, one for each label and fold, are held to fewer: to a choice among several rankers.
+POINT_PAIRS = 500_000
+# And that of the thresholds to this many, with low effort to fewer.
+CUT_PAIRS = 200_000
+FEWER_CUT_PAIRS = 15_000
+# With shortlists, held-out rows beyond these add nothing that is worth the fits without their folds: so many
+# rows, or fewer if they have so many relevant pairs, and a least number of rows in any case.
+ENOUGH_ROWS = 4_000
+ENOUGH_RELEVANT_PAIRS = 20_000
+LEAST_RANKED_ROWS = 1_000
+# With low effort so many times fewer, and no more of a fold than that.
+LOW_LEARNS_LESS = 2
+# Models that "pointwise" averages with low effort.
+FEWER_MODELS = 2
+# Fewer rows say too little of nDCG@5 to trade it for PSP@5, and of which candidates to drop.
+ROWS_FOR_PROPENSITY = 100
+# Up to so many pairs rows are described anew without each two folds, for the ranker to be judged.
+NESTED_PAIRS = 300_000
+# Where labels are shortlisted, whose fits are the greater part of the cost, only up to so many.
+NESTED_SHORTLISTED_PAIRS = 60_000
+# With low effort up to so many times fewer.
+LOW_NESTS_LESS = 3
+# Of shortlists so many candidates a row at least are described and ranked, and more where rows have many
+# labels, or where held-out rows show that more may come first: `model.cascade.wide_enough`.
+LEAST_SURVIVORS = 30
+SURVIVORS_PER_LABEL = 2
+# Beyond, the rows of a fold are divided into so many parts, if there are so many rows at least. Shortlisted
+# rows are judged fold by fold there: a ranker that learned from a fold's rows alone is too much the worse.
+INNER_PARTS = 3
+LEAST_INNER_ROWS = 20
+
+
+def ranker_name(
+    ranker: str, n_pairs: int, *, is_shortlisted: bool, is_given: bool = False, effort: str = "medium"
+) -> str:
+    """The ranker by name; "auto" is "pointwise" where labels are shortlisted by the model alone, and
+    "ensemble" where the pairs to learn from are few. With low effort it is "logistic" for few pairs and for
+    lists of all labels.
+
+    A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
+    that others scored, the better one of "listwise" and "pointwise" is taken.
+    """
+    if ranker != "auto" or is_given:
+        return ranker
+    if effort == "low" and (not is_shortlisted or n_pairs < FEW_PAIRS):
+        return "logistic"
+    if not is_shortlisted:
+        return ranker
+    return "ensemble" if n_pairs < FEW_PAIRS else "pointwise"
+
+
+def most_ranked_whole(is_sparse: bool) -> int:
+    """The largest number of labels of which "auto" ranks all."""
+    return ALL_LABELS_LIMIT_OF_SPARSE if is_sparse else ALL_LABELS_LIMIT
+
+
+def named_scorers() -> dict[str, Any]:
+    """The scorers that can be asked for by name, as constructors."""
+    return {name: entry.make() for name, entry in SOURCES.items()}
+
+
+def named_shortlisters() -> dict[str, Any]:
+    """The scorers that can be asked by name to propose candidates, as constructors."""
+    return {entry.asked_as: entry.make() for entry in SOURCES.values() if entry.asked_as is not None}
+
+
+def check_names(features: Any, shortlister: Any) -> None:
+    """Raise ValueError or TypeError unless these parameters are "auto" or name scorers."""
+    if not (isinstance(features, str) and features in ("auto", "yang2012")):
+        scorers_of("features", features)
+    if not (shortlister is None or (isinstance(shortlister, str) and shortlister == "auto")):
+        scorers_of("shortlister", shortlister)
+
+
+def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer]:
+    """The unfitted scorers of "features" or "shortlister", a name, a scorer, or a list of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is anything else, or a shortlister is no scorer that proposes.
+    """
+    proposes = parameter == "shortlister"
+    known = named_shortlisters() if proposes else named_scorers()
+    items = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+    if not items:
+        raise ValueError(f"{parameter} must name at least one scorer, got an empty list")
+    for item in items:
+        if isinstance(item, str) and item not in known:
+            raise ValueError(f"{parameter} must be 'auto' or among {', '.join(sorted(known))}, got {item!r}")
+        if not isinstance(item, (str, LabelScorer)) or (proposes and not getattr(item, "proposes", True)):
+            having = " with a shortlist() of their own" if proposes else ""
+            raise TypeError(
+                f"{parameter} must be 'auto', or hold names and subclasses of metarank.scorers.LabelScorer"
+                f"{having}, got {item!r}"
+            )
+    return [known[item]() if isinstance(item, str) else item for item in items]
+
+
+def choose_features(
+    features: str | Sequence[str | LabelScorer],
+    X: np.ndarray | sp.csr_matrix,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    effort: str,
+    shortlisters: Sequence[LabelScorer] = (),
+    has_vectors: bool = False,
+    dense_columns: int = 0,
+) -> list[LabelScorer]:
+    """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
+    all of them where labels are too many to be ranked without."""
+    known = named_scorers()
+    if isinstance(features, str) and features == "yang2012":
+        return [known["neighbors"](k=10, columns="raw"), known["centroids"]()]
+    if not (isinstance(features, str) and features == "auto"):
+        return scorers_of("features", features)
+    if n_labels > most_ranked_whole(sp.issparse(X)):
+        # Who proposes a label also says how sure it is; beside it, what no proposer knows.
+        near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
+        kinds = {type(s) for s in shortlisters}
+        near += [known[name]() for name in ["votes"] if known[name] not in kinds]
+        if label_text is not None:
+            near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
+            near.append(known["name-record"]())
+        scorers = [*near, *shortlisters]
+        note("features: " + ", ".join(type(s).__name__ for s in scorers))
+        return scorers
+    names = _auto_features(X, n_labels, effort=effort, dense_columns=dense_columns)
+    names += [] if label_text is None else ["names", "name-record"]
+    names += ["label-vectors"] if has_vectors else []
+    proposers = [s for s in shortlisters if s.is_classifier]
+    note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
+    return [known[name]() for name in names] + proposers
+
+
+def _auto_features(
+    X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str, dense_columns: int
+) -> list[str]:
+    """Neighbours and centroids always; base classifiers while all labels are ranked and n is moderate.
+
+    On dense features kernel machines and extra trees complement each other; on sparse ones (text)
+    linear models are both the fastest and the best. Sparse X may have some columns that are not.
+    """
+    names = ["neighbors", "votes", "centroids", "prior"]
+    if effort == "low":
+        return names
+    if sp.issparse(X):
+        has_ridge = X.shape[0] <= KERNEL_ROWS
+        names += [] if has_ridge and dense_columns > DENSE_BESIDE_WORDS else ["linear-svm"]
+        names += ["linear-ridge"] if has_ridge else []
+    else:
+        names += ["extra-trees"] if X.shape[0] * n_labels <= TREE_CELLS else []
+        names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
+        names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
+    return names
+
+
+def choose_shortlister(
+    shortlister: Any,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    n_rows: int = 0,
+    n_terms: int = 0,
+    rows_of_label: float = np.inf,
+    effort: str = "medium",
+    has_vectors: bool = False,
+    is_sparse: bool = False,
+    in_order: bool = False,
+) -> list[LabelScorer]:
+    """The unfitted scorers that propose candidates; an empty list means all labels.
+
+    "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
+    rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
+    more than 300,000 terms, and none where labels have fewer than four rows on average (`rows_of_label`);
+    names, where known, and where texts mention them, if their words are known `in_order`.
+    """
+    if shortlister is None:
+        return []
+    if not (isinstance(shortlister, str) and shortlister == "auto"):
+        return scorers_of("shortlister", shortlister)
+    proposers, most = named_shortlisters(), most_ranked_whole(is_sparse)
+    if n_labels <= most:
+        note(f"shortlister: none, all {n_labels} labels are ranked")
+        return []
+    chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=label_text is not None)]
+    ridge = n_rows <= RIDGE_ROWS and effort != "low"
+    if ridge:
+        chosen.append(proposers["one-vs-all"](loss="ridge"))
+    if effort != "low" and not (ridge and rows_of_label < ROWS_OF_LABEL_FOR_TREES):
+        chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
+    if label_text is not None:
+        chosen += [proposers["names"](), proposers["spelling"]()]
+        chosen += [proposers["mentions"]()] if in_order else []
+    if has_vectors:
+        chosen.append(proposers["label-vectors"]())
+    compared = "no more" if n_rows <= RIDGE_ROWS else "more"
+    also = "effort is low" if effort == "low" else f"{n_rows} rows {compared} than {RIDGE_ROWS}"
+    note(
+        f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "
+        f"more than {most} and {also}"
+    )
+    return chosen

@@ -1,0 +1,203 @@
+"""`block_weights`: how much each block of an instance weighs beside the others, by held-out rows.
+
+Classifiers and trees see all blocks as one matrix, in which what is larger counts for more. A kernel ridge on
+some rows, whose kernel is the weighted sum of those of the blocks, tells from held-out rows which weights
+serve, and which blocks earn their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from metarank._util.progress import note
+from metarank.data.encoder import InputEncoder
+from metarank.data.vectorizer import language_of
+from metarank.metrics import per_row
+from metarank.metrics.evaluation import evaluate
+from metarank.ranker.lists import hash_numbers
+from metarank.scorers.classical.kernels import inverse_of_positive, linear_gram
+from metarank.scorers.names.words import NameScorer
+from metarank.scorers.neighbors.voting import NeighborShortlister
+from metarank.types.block_columns import BlockColumns
+from metarank.types.view import Features, TrainingSet, fold_of_rows
+
+# Rows and labels that decide: more cost more than they tell.
+_ROWS, _LABELS = 1500, 2000
+# Weights of a block relative to the best one, and penalties of the ridge.
+_WEIGHTS = (0.25, 0.5, 1.0, 2.0)
+_PENALTIES = (0.1, 0.5)
+# Standard errors by which a block must be of use.
+_STANDARD_ERRORS = 1.0
+_SEED_SHIFT = 7_000_003
+
+
+def block_weights(
+    blocks: Sequence[BlockColumns],
+    X: Features,
+    Y: sp.csr_matrix,
+    fold: np.ndarray,
+    seed: int,
+    kept: Sequence[str] = (),
+) -> tuple[dict[str, float], list[str]]:
+    """The weight of each block, 0 for those that are of no use, and a line about each.
+
+    The block that ranks best alone comes first. Each of the others gets the weight of greatest nDCG@5 beside
+    those before it. It is left out if that gain is below one standard error of the difference between rows.
+
+    Parameters
+    ----------
+    blocks : sequence of BlockColumns
+    X : features (n, d) of all blocks, each with rows of unit length on average
+    Y : CSR (n, L)
+    fold : int array (n,)
+        A row is scored by a fit without its fold.
+    seed : int
+        Draws up to 1,500 rows.
+    kept : sequence of str
+        Blocks that are never left out.
+
+    Returns
+    -------
+    dict of name to float
+        Their squares sum to 1, so that rows have unit length on average.
+    list of str
+    """
+    rows = np.sort(np.argsort(hash_numbers(X.shape[0], seed + _SEED_SHIFT), kind="stable")[:_ROWS])
+    judge = _Judge(
+        {block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, _frequent(Y[rows]), fold[rows]
+    )
+    alone = {block.name: judge.quality({block.name: 1.0}) for block in blocks}
+    order = sorted(alone, key=lambda name: -float(np.mean(alone[name])))
+    weights, reached = {order[0]: 1.0}, alone[order[0]]
+    for name in order[1:]:
+        quality = {w: judge.quality(weights | {name: w}) for w in _WEIGHTS}
+        best = max(quality, key=lambda w: float(np.mean(quality[w])))
+        gain = quality[best] - reached
+        error = float(gain.std()) / max(1.0, np.sqrt(len(gain)))
+        if float(gain.mean()) > _STANDARD_ERRORS * error:
+            weights[name], reached = best, quality[best]
+        else:
+            weights[name] = _WEIGHTS[0] if name in kept else 0.0
+    length = float(np.sqrt(sum(w**2 for w in weights.values())))
+    weights = {block.name: weights[block.name] / length for block in blocks}
+    lines = [
+        f"block {block.name}: {block.kind}, "
+        + (
+            f"weight {weights[block.name]:.2f}"
+            if weights[block.name]
+            else "left out, of no use to held-out rows"
+        )
+        for block in blocks
+    ]
+    return weights, lines
+
+
+class _Judge:
+    """Held-out quality of weights: the exact leave-fold-out scores of a kernel ridge."""
+
+    def __init__(self, grams: Mapping[str, np.ndarray], Y: sp.csr_matrix, fold: np.ndarray) -> None:
+        self.grams, self.Y = grams, Y
+        self.parts = [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in np.unique(fold)]
+        self.dense = Y.toarray()
+
+    def quality(self, weights: Mapping[str, float]) -> np.ndarray:
+        """nDCG@5 of each row that has labels, float64, under the better of two penalties."""
+        length = sum(w**2 for w in weights.values())
+        kernel = sum(np.float64(w**2 / length) * self.grams[name] for name, w in weights.items() if w)
+        by_penalty = [self._ndcg(np.asarray(kernel), penalty) for penalty in _PENALTIES]
+        return max(by_penalty, key=lambda values: float(np.mean(values)))
+
+    def _ndcg(self, kernel: np.ndarray, penalty: float) -> np.ndarray:
+        inverse = inverse_of_positive(kernel + penalty * np.eye(len(kernel)))
+        scores = np.empty_like(self.dense)
+        for part, others in self.parts:
+            between = inverse[np.ix_(part, others)] @ self.dense[others]
+            scores[part] = -scipy.linalg.solve(inverse[np.ix_(part, part)], between, assume_a="pos")
+        values = per_row(self.Y, np.ascontiguousarray(scores, np.float32), "nDCG@5")
+        return values[~np.isnan(values)]
+
+
+def _frequent(Y: sp.csr_matrix) -> sp.csr_matrix:
+    """The columns of the most frequent labels that at least two rows have, as 0 and 1."""
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    order = np.argsort(-counts, kind="stable")[:_LABELS]
+    out = sp.csr_matrix(Y[:, np.sort(order[counts[order] > 1])] > 0, dtype=np.float64)
+    return out
+
+
+# Rows by which languages are judged; a fifth of them is held out. Candidates that each source proposes.
+_MOST_ROWS, _N_FOLDS, _N_CANDIDATES = 5_000, 5, 50
+
+
+def chosen_language(
+    texts: Sequence[str],
+    Y: sp.csr_matrix,
+    label_names: Sequence[str] | None,
+    *,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> str | None:
+    """The language whose stems a model should take for the words of texts; None: words as they are.
+
+    It is the language that the commonest words show (`language_of`), if stems serve at least as well as words
+    by nDCG@5 on held-out rows: a fifth of at most 5,000 rows, ranked by the votes of neighbours plus
+    the cosine of label names. A note says what was chosen, and why.
+
+    Parameters
+    ----------
+    texts : sequence of str (n)
+    Y : float32 CSR (n, L)
+    label_names : sequence of str (L) or None
+        Names, if they carry meaning.
+    groups : int array (n,) or None
+        Rows of one group are held out together, as are rows of the same text.
+    """
+    language = language_of(texts)
+    if language is None:
+        note("language: not clear from the texts, so words count as they are")
+        return None
+    rows = np.sort(np.random.default_rng(seed).permutation(len(texts))[:_MOST_ROWS])
+    texts, Y, groups = [texts[row] for row in rows], Y[rows], None if groups is None else groups[rows]
+    fold = fold_of_rows(len(rows), _N_FOLDS, seed, InputEncoder().fit_encode(texts), groups)
+    plain, stemmed = (
+        held_out_quality(kind, texts, Y, label_names, fold, n_jobs=n_jobs) for kind in (None, language)
+    )
+    chosen = language if stemmed >= plain else None
+    note(
+        f"language: {language}; {'stems' if chosen else 'words as they are'}, by nDCG@5 on held-out rows "
+        f"({100 * stemmed:.1f} with stems, {100 * plain:.1f} without)"
+    )
+    return chosen
+
+
+def held_out_quality(
+    language: str | None,
+    texts: Sequence[str],
+    Y: sp.csr_matrix,
+    label_names: Sequence[str] | None,
+    fold: np.ndarray,
+    *,
+    n_jobs: int = 1,
+) -> float:
+    """nDCG@5, a fraction, of neighbours and names on the rows of fold 0, with stems of a language or words.
+
+    It is 0 if there are no rows in fold 0, or no others.
+    """
+    encoder = InputEncoder(language=language)
+    X = encoder.fit_encode(texts)
+    names = encoder.label_text(X, label_names, None, None)
+    data = TrainingSet(X, Y, fold, label_text=names)
+    held_out, seen = np.flatnonzero(fold == 0), data.without_fold(0)
+    if not len(held_out) or not seen.n_rows:
+        return 0.0
+    sources = [NeighborShortlister(), *([] if names is None else [NameScorer()])]
+    scores = sp.csr_matrix((len(held_out), Y.shape[1]), dtype=np.float32)
+    for source in sources:
+        proposed = source.fit(seen, n_jobs=n_jobs).shortlist(X[held_out], _N_CANDIDATES, n_jobs=n_jobs)
+        scores = scores + proposed.to_csr()
+    return evaluate(Y[held_out], scores, ["nDCG@5"])["nDCG@5"]

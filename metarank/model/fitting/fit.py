@@ -1,0 +1,248 @@
+"""`fit_model`: the order in which the stages of a model are fitted.
+
+sources -> candidates -> meta-features -> ranker -> thresholds -> fits on all rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.progress import as_part, note
+from metarank.data.block_encoder import BlocksEncoder
+from metarank.data.word_order import name_forms
+from metarank.model.fitted import FittedModel
+from metarank.model.fitting.encoding import block_weights
+from metarank.model.fitting.inputs import TrainingInput, fold_map
+from metarank.model.fitting.judge import Judged, judge
+from metarank.model.fitting.lists import ranked_rows, training_lists, weights_of_labels
+from metarank.model.fitting.memory import check_memory
+from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.sources import chosen_sources, pairs_per_row
+from metarank.model.fitting.stages import LocalStages, RankedPairs
+from metarank.scorers.neighbors.prior import smoothed_shares
+from metarank.scorers.source import Source, describers, proposers
+from metarank.types.given import Given
+from metarank.types.label_names import OtherNames
+from metarank.types.texts import NameForms
+from metarank.types.view import TrainingSet, hidden_labels
+
+
+def fit_model(
+    given: TrainingInput,
+    options: FitOptions,
+    at_work: Callable[[TrainingSet], AbstractContextManager[LocalStages]],
+) -> FittedModel:
+    """Fit every stage on the training rows.
+
+    Parameters
+    ----------
+    given : TrainingInput
+    options : FitOptions
+    at_work : function of a TrainingSet
+        Returns the stages in which sources and ranker are fitted, as a context of the fit.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter does not suit the data, or the machine has less memory than the large matrices take.
+    """
+    given = weighed(given, options)
+    names, label_text = texts_of_labels(given, options)
+    sources = chosen_sources(given, label_text, options)
+    given = with_word_order(given, sources)
+    data = training_set(given, sources, names, label_text, options)
+    rows = ranked_rows(data, sources, options)
+    check_memory(data, sources, len(rows) * pairs_per_row(data, sources, options.shortlist_size))
+    with at_work(data) as stages:
+        with as_part("tuning", 0.01, 0.04):
+            sources = tuned(sources, stages, options)
+        with as_part("shortlisting", 0.05, 0.2):
+            lists = training_lists(given, data, rows, sources, stages, options)
+        with as_part("describing", 0.25, 0.35):
+            columns = stages.describe(sources, lists.described, rows)
+        with as_part("ranking", 0.6, 0.2):
+            points = None if lists.points is None else stages.rank_points(columns, lists)
+            ranked = stages.rank(columns, lists, sources)
+        cascade = lists.cascade
+        judged = judge(ranked, lists, data)
+        del lists
+        with as_part("fitting on all rows", 0.85, 0.15):
+            sources = stages.fit_on_all(sources)
+    return replace(_assembled(given, options, sources, ranked, judged), cascade=cascade, point_ranker=points)
+
+
+def _assembled(
+    given: TrainingInput, options: FitOptions, sources: list[Source], ranked: RankedPairs, judged: Judged
+) -> FittedModel:
+    labels, n = given.labels, given.n_rows
+    return FittedModel(
+        encoder=given.encoder,
+        n_labels=given.n_labels,
+        label_names=labels.names,
+        labels=labels.table,
+        label_separator=labels.separator,
+        n_rows=n,
+        row_names=given.row_names,
+        text_columns=None if given.text_columns is None else list(given.text_columns),
+        inv_propensity=weights_of_labels(labels.Y),
+        prior=smoothed_shares(np.diff((labels.Y > 0).tocsc().indptr), n).astype(np.float32),
+        objective_names=list(labels.targets) or None,
+        sources=sources,
+        standardizes=options.standardizes,
+        feature_columns=ranked.feature_columns,
+        raw_columns=ranked.raw_columns,
+        ranker=ranked.ranker,
+        thresholds=judged.thresholds,
+        propensity_weight=judged.propensity_weight,
+        random_state=options.seed,
+        missing=judged.missing,
+        feature_importances=ranked.importances,
+        held_out_quality=judged.quality,
+    )
+
+
+def texts_of_labels(
+    given: TrainingInput, options: FitOptions
+) -> tuple[tuple[Sequence[str] | None, Sequence[str] | None], sp.csr_matrix | None]:
+    """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
+    names: Sequence[str] | None = given.labels.names
+    encoder, table, texts = given.encoder, given.labels.table, given.label_texts
+    others = None if table is None else table.alternative_names
+    if table is not None and table.has_names:
+        names = table.names  # not the ids of labels without one
+    if given.labels.are_ids:  # they say nothing of the labels
+        names = None if texts is None and others is None else [""] * given.n_labels
+    if not options.names:
+        names, texts = None, None
+    rows = encoder.label_text(given.X, names, texts, given.words)
+    if rows is None and names is not None and others is not None and encoder.feature_words is not None:
+        known = len(OtherNames.of(others, encoder.rows_of_names))  # by them alone labels may be found
+        rows = encoder.rows_of_names(names, texts) if known else None
+    return (names, texts), rows
+
+
+# --- training rows ---------------------------------------------------------------
+
+
+def training_set(
+    given: TrainingInput,
+    sources: list[Source],
+    texts: tuple[Sequence[str] | None, Sequence[str] | None],
+    label_text: sp.csr_matrix | None,
+    options: FitOptions,
+) -> TrainingSet:
+    """The rows, labels and texts that the sources learn from."""
+    encoder = given.encoder
+    spelled = any(source.scorer.source == "label_spelling" for source in sources)
+    # If labels are shortlisted, many have no row outside a fold anyway.
+    hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
+    fold = fold_map(given, options)
+    _tell_of_folds(given, fold, options)
+    return TrainingSet(
+        given.X,
+        given.labels.Y,
+        fold,
+        seed=options.seed,
+        label_names=given.labels.names,
+        label_text=label_text,
+        label_spelling=encoder.label_spelling(*texts) if spelled else None,
+        other_names=other_names(given, label_text, spelled),
+        label_vectors=given.label_vectors,
+        words=encoder.feature_words,
+        feature_scale=encoder.transform.scale,
+        targets=given.labels.targets,
+        blocks=encoder.blocks,
+        hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
+        groups=given.groups,
+        given=given.pairs,
+        name_forms=_name_forms(given, texts, sources),
+    )
+
+
+def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInput:
+    """The training input with the words of its texts in their order, if a source looks at them."""
+    readers = [source.scorer for source in sources if source.scorer.reads_word_order]
+    if not readers:
+        return given
+    if given.texts is None or given.encoder.vectorizer is None:
+        raise ValueError(f"X must be texts for {type(readers[0]).__name__}, which looks for names in them")
+    words = given.encoder.vectorizer.in_order(given.texts)
+    pairs = given.pairs or Given(given.n_rows, given.n_labels)
+    return replace(given, pairs=replace(pairs, words=words))
+
+
+def _name_forms(
+    given: TrainingInput,
+    texts: tuple[Sequence[str] | None, Sequence[str] | None],
+    sources: list[Source],
+) -> NameForms | None:
+    """The ways in which the labels are written, if a source looks for them in texts: by their names, or by
+    their text where there is no name."""
+    if not any(source.scorer.reads_word_order for source in sources):
+        return None
+    table, vectorizer, (names, longer) = given.labels.table, given.encoder.vectorizer, texts
+    if names is not None and longer is not None:
+        names = [name if name.strip() else text or "" for name, text in zip(names, longer)]
+    if names is None or vectorizer is None:
+        raise ValueError("the labels must have names for NameMentions, which looks for them in texts")
+    return name_forms(names, None if table is None else table.alternative_names, vectorizer.language_)
+
+
+def _tell_of_folds(given: TrainingInput, fold: np.ndarray, options: FitOptions) -> None:
+    n_folds = int(fold.max()) + 1
+    if given.fold is not None:
+        note(f"folds: {n_folds}, those of folds")
+    elif given.groups is not None:
+        fewer = f", fewer than n_folds={options.n_folds}" if n_folds < options.n_folds else ""
+        note(
+            f"folds: {n_folds}{fewer}, each of whole groups, of which there are {int(given.groups.max()) + 1}"
+        )
+
+
+def other_names(
+    given: TrainingInput, label_text: sp.csr_matrix | None, spelled: bool
+) -> dict[str, OtherNames]:
+    """The alternative names of the labels over X's words, where the sources look at names."""
+    table = given.labels.table
+    if label_text is None or table is None or table.alternative_names is None:
+        return {}
+    rows = {"label_text": given.encoder.rows_of_names}
+    rows |= {"label_spelling": given.encoder.rows_of_spellings} if spelled else {}
+    by_source = {source: OtherNames.of(table.alternative_names, rows_of) for source, rows_of in rows.items()}
+    return {source: names for source, names in by_source.items() if len(names)}
+
+
+def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
+    """The training input with its blocks on scales learned on held-out rows, without those of no use."""
+    encoder = given.encoder
+    if not isinstance(encoder, BlocksEncoder):
+        return given
+    if len(encoder.parts) == 1:
+        only = encoder.parts[0]
+        note(f"block {only.name}: {only.kind}, the only one")
+        return given
+    # Words find labels by their names too, which a ridge on rows knows nothing of.
+    has_names = given.labels.names is not None and not given.labels.are_ids
+    kept = [columns.name for columns in encoder.columns if columns.words is not None and has_names]
+    dense = given.label_vectors
+    kept += (
+        [] if dense is None else [columns.name for columns in encoder.columns if columns.start == dense.start]
+    )
+    weights, lines = block_weights(
+        encoder.columns, given.X, given.labels.Y, fold_map(given, options), options.seed, kept
+    )
+    for line in lines:
+        note(line)
+    return replace(given, X=encoder.reweighed(given.X, weights))
+
+
+def tuned(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
+    """The sources with free parameters tuned once on all rows, for all folds."""
+    if not options.standardizes:
+        describers(sources)[0].set_params(k=stages.tuned_k())
+    return stages.tune(sources)

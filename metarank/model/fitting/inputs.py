@@ -1,0 +1,559 @@
+"""`TrainingInput`: the arguments of a fit, checked and encoded."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from metarank._util.modules import outside
+from metarank._util.parameters import seed_of
+from metarank._util.progress import note
+from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
+from metarank.data.blocks import Blocks, holds_blocks
+from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder, texts_of
+from metarank.data.separators import AUTO, cut_labels, described
+from metarank.data.text_part import shortened
+from metarank.model.fitting.encoding import chosen_language
+from metarank.model.fitting.parameters import FitOptions
+from metarank.objectives import check_weights
+from metarank.objectives.multi_objective import MultiObjectiveRanker
+from metarank.types.candidates import Candidates
+from metarank.types.checks import LabelKind, check_labels, check_rejected, check_sample_weight, check_writable
+from metarank.types.containers import table_columns
+from metarank.types.given import Given, check_has_pairs, read_given, width_of
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.label_names import LabelVectors
+from metarank.types.label_table import LabelTable
+from metarank.types.restrict import check_lists, for_each_row
+from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
+from metarank.types.texts import PackedStrings
+from metarank.types.view import Features, fold_of_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of the training rows.
+
+    Parameters
+    ----------
+    Y : CSR (n, L)
+        Relevances; with several objectives, the maximum over them.
+    names : list of str or None
+    are_ids : bool
+        Whether the names are numbers, without meaning.
+    separator : str or None
+        The separator of the labels of a row; `AUTO` if they were no texts.
+    targets : dict of str to CSR (n, L)
+        Relevances by objective, if there are several.
+    table : LabelDescriptions or None
+        What else is known of the L labels.
+    """
+
+    Y: sp.csr_matrix
+    names: list[str] | None
+    are_ids: bool
+    separator: str | None
+    targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
+    table: LabelDescriptions | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingInput:
+    """The checked arguments of a fit.
+
+    Parameters
+    ----------
+    encoder : InputEncoder
+        Encoder of the rows.
+    X : features (n, d), encoded
+    labels : Labels
+    label_texts : list of str or None
+        Longer texts of the labels.
+    words : list of str or None
+        The words of the columns of X.
+    row_names : PackedStrings or None
+    text_columns : list of str or None
+        The columns of a file that the texts came from, where they were named.
+    weight : float array (n,) or None
+    excluded : Candidates or None
+        Pairs that must not be candidates.
+    aggregation : MultiObjectiveRanker or None
+        How several objectives are aggregated.
+    groups : int64 array (n,) or None
+        Rows of the same number stay together in every fold.
+    fold : int32 array (n,) or None
+        The fold map, if it is given: values 0 .. K-1.
+    pairs : Given or None
+        What others say of pairs.
+    candidates_mode : "only" or "union"
+    negatives : Candidates or None
+        Pairs that a person rejected, if there are any.
+    texts : list of str or None
+        The texts of the rows, where X is texts alone.
+    """
+
+    encoder: InputEncoder
+    X: Features
+    labels: Labels
+    label_texts: Sequence[str] | None = None
+    words: Sequence[str] | None = None
+    row_names: PackedStrings | None = None
+    text_columns: Sequence[str] | None = None
+    weight: np.ndarray | None = None
+    excluded: Candidates | None = None
+    aggregation: MultiObjectiveRanker | None = None
+    groups: np.ndarray | None = None
+    fold: np.ndarray | None = None
+    pairs: Given | None = None
+    candidates_mode: str = "only"
+    negatives: Candidates | None = None
+    texts: Sequence[str] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def has_features(self) -> bool:
+        """Whether the rows have features; without, candidates are given."""
+        return self.X.shape[1] > 0
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.labels.Y.shape[1])
+
+    @property
+    def label_vectors(self) -> LabelVectors | None:
+        """The vectors of the labels in the space of X."""
+        return vectors_in(self.encoder, self.labels.table)
+
+
+def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
+    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
+    if given.fold is not None:
+        return given.fold
+    return fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
+
+
+def check_given(
+    X: Any,
+    Y: Any,
+    aggregation: MultiObjectiveRanker | None,
+    table: Any,
+    sample_weight: Any,
+    options: FitOptions,
+) -> None:
+    """Raise ValueError unless labels, and what is known of them, are given once, in a Dataset or beside it,
+    and a fit of lists of points has what it can learn from."""
+    if isinstance(X, Dataset):
+        if table is not None and X.labels is not None:
+            raise ValueError("labels must be left out where the Dataset holds a table of labels")
+        if Y is not None and aggregation is None:
+            raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+    elif Y is None:
+        raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
+    if options.labelwise and sample_weight is not None:
+        raise ValueError(
+            "sample_weight must be None where labelwise=True, since points of a label weigh the same"
+        )
+    if options.labelwise and aggregation is not None:
+        raise ValueError("labelwise must be False where Y has several objectives, got True")
+
+
+def read_training(
+    X: Any,
+    Y: Any,
+    *,
+    sample_weight: Any,
+    exclude: Any,
+    n_labels: int | None,
+    aggregation: MultiObjectiveRanker | None,
+    groups: Any = None,
+    folds: Any = None,
+    table: LabelDescriptions | None = None,
+    candidates: Any = None,
+    candidates_mode: str = "only",
+    pair_features: Any = None,
+    negatives: Any = None,
+    options: FitOptions,
+) -> TrainingInput:
+    """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
+    _check_no_labels_in(X, Y)
+    language, part = options.language, X.text_part if isinstance(X, Dataset) else None
+    of_blocks = blocks_of(X)
+    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, part)
+    texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
+    if language is not None and texts is None:
+        raise ValueError(f"language must be None where X holds no texts, got {language!r}")
+    _check_two_rows("Y" if X is None else "X", features.shape[0])
+    if n_labels is None and table is None and candidates is not None:
+        n_labels = _places_in(Y, candidates)
+    labels = read_labels(X, Y, features.shape[0], n_labels, aggregation, table)
+    ids = None if labels.table is None else labels.table.ids
+    known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
+    pairs = read_given(candidates, pair_features, features.shape[0], known)
+    check_has_pairs(pairs)
+    vectors_in(encoder, labels.table)
+    weight = check_sample_weight(sample_weight, features.shape[0])
+    groups, fold = _division(groups, folds, features.shape[0])
+    if language == AUTO:
+        language = _language_of([shortened(text, part) for text in texts or []], labels, groups, options)
+        if language is not None:
+            encoder, features = encoded(X, Y, of_blocks, language, part)
+    if options.names:
+        features = encoder.with_words_of(_names_of(labels), features)
+    given = isinstance(X, Dataset)
+    return TrainingInput(
+        encoder,
+        features,
+        labels,
+        label_texts=_texts_of(X, labels),
+        words=X.feature_names if given else None,
+        row_names=_row_names(X, encoder, texts, of_blocks),
+        text_columns=X.text_columns if given else None,
+        weight=weight,
+        excluded=_excluded(exclude, labels.Y.shape, known),
+        aggregation=aggregation,
+        groups=groups,
+        fold=fold,
+        pairs=pairs,
+        candidates_mode=candidates_mode,
+        negatives=None if negatives is None else read_negatives(negatives, labels, known),
+        texts=texts if encoder.vectorizer is not None else None,
+    )
+
+
+def _language_of(
+    texts: Sequence[str], labels: Labels, groups: np.ndarray | None, options: FitOptions
+) -> str | None:
+    """The language that language="auto" finds to serve; None for words as they are."""
+    names = None if labels.are_ids else labels.names
+    return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
+
+
+def _division(groups: Any, folds: Any, n_rows: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The groups and the folds of the rows, where they are given."""
+    groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
+    check_whole_groups(groups, fold)
+    return groups, fold
+
+
+def _excluded(exclude: Any, shape: tuple[int, int], known: LabelTable) -> Candidates | None:
+    """The pairs that must not be candidates."""
+    if exclude is None:
+        return None
+    return for_each_row(check_lists(exclude, shape[0], known, "exclude"), *shape)
+
+
+def _row_names(
+    X: Any, encoder: InputEncoder, texts: Sequence[str] | None, of_blocks: Blocks | None
+) -> PackedStrings | None:
+    """What explanations call the rows: their titles, or the beginnings of their texts."""
+    names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
+    if names is None and encoder.vectorizer is not None:
+        names = short_names(texts)
+    if names is None and of_blocks is not None:
+        names = short_names(of_blocks.first_texts)
+    return None if names is None else PackedStrings.of(names)
+
+
+def _check_two_rows(name: str, n_rows: int) -> None:
+    if n_rows < 2:
+        got = "1 sample" if n_rows else "none"
+        raise ValueError(f"{name} must have at least 2 rows, to hold one out, got {got}")
+
+
+def _check_no_labels_in(X: Any, Y: Any) -> None:
+    """ValueError if a column or block of X is Y, or a column of Y under its name: a leak."""
+    columns = X.items() if isinstance(X, Mapping) else table_columns(X) or ()
+    answers = table_columns(Y)
+    answer_of = None if answers is None else dict(answers)
+    for name, column in columns:
+        if _same_cells(column, Y if answer_of is None else answer_of.get(name)):
+            raise ValueError(f"X must not hold the labels, got column {name!r}, which is Y: leave it out")
+
+
+def _same_cells(one: Any, other: Any) -> bool:
+    """Whether two columns of at least two different values hold the same ones."""
+    if any(not hasattr(of, "__len__") or sp.issparse(of) for of in (one, other)) or len(one) != len(other):
+        return False
+    a, b = (np.asarray(of, object) for of in (one, other))
+    try:
+        return a.shape == b.shape and len(a) > 0 and bool((a == b).all() and not (a == a[:1]).all())
+    except (TypeError, ValueError):  # pandas.NA is equal to nothing, itself included
+        return False
+
+
+def _places_in(Y: Any, candidates: Any) -> int | None:
+    """L, if matrices of candidates tell it and Y holds lists of integers, which are then places."""
+    row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
+    has_places = row is not None and not isinstance(row, str) and not isinstance(next(iter(row)), str)
+    return width_of(candidates) if has_places else None
+
+
+def blocks_of(X: Any) -> Blocks | None:
+    """The blocks of X, None if it is one table of numbers, a matrix or a list of texts."""
+    given = X.X if isinstance(X, Dataset) else X
+    if not holds_blocks(given):
+        return None
+    blocks = Blocks.of(given)
+    _check_two_rows("X", blocks.n_rows)
+    return blocks
+
+
+def encoded(
+    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, text_part: str | None = None
+) -> tuple[InputEncoder, Features]:
+    """A fitted encoder, and the features of the training rows."""
+    if of_blocks is None:
+        encoder = InputEncoder(language, text_part)
+        return encoder, _encoded(encoder, X, Y)
+    joint = BlocksEncoder(language)
+    return joint, joint.fit_encode(of_blocks)
+
+
+def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
+    """The features of the rows; of none where X is None."""
+    if X is not None:
+        return encoder.fit_encode(X)
+    of = next(iter(Y.values())) if isinstance(Y, Mapping) and Y else Y
+    n_rows = of.shape[0] if hasattr(of, "shape") else len(of)
+    return encoder.fit_as_they_are(np.zeros((n_rows, 0), np.float32))
+
+
+def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candidates | None:
+    """The rejected pairs of the training rows; None if there are none.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are malformed, a rejected pair is relevant too, or there are several objectives.
+    """
+    if labels.targets:
+        raise ValueError("negatives must be left out where Y holds several objectives")
+    rejected = check_rejected(negatives, labels.Y, table)
+    return rejected if rejected.n_pairs else None
+
+
+def read_labels(
+    X: Any,
+    Y: Any,
+    n_rows: int,
+    n_labels: int | None,
+    aggregation: MultiObjectiveRanker | None,
+    table: LabelDescriptions | None = None,
+) -> Labels:
+    """The labels of Y, or of the Dataset X, and those of the table. A note says how they were interpreted."""
+    dataset = X if isinstance(X, Dataset) else None
+    sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
+    sizes["label_names"] = None if dataset is None else dataset.label_names
+    targets: dict[str, sp.csr_matrix] = {}
+    separator = AUTO if dataset is None else dataset.label_separator
+    if aggregation is None:
+        given, separator = cut_labels(Y if dataset is None else dataset.Y, separator)
+        relevance, names, kind = check_labels(given, **sizes)
+        if relevance.nnz == 0:
+            raise ValueError(f"Y must hold a relevant label, got none in {relevance.shape[0]} rows")
+        if relevance.nnz == relevance.shape[0] * relevance.shape[1]:
+            warnings.warn(
+                f"Y has all {relevance.shape[1]} labels relevant in all {relevance.shape[0]} rows: are these "
+                "relevances, 0 where a label is not relevant?",
+                stacklevel=outside(),
+            )
+    else:
+        targets, relevance, names, kind = check_targets(Y, model=aggregation, **sizes)
+    if separator != AUTO:
+        note(f"labels: {described(separator)}")
+    are_ids = kind == "ids" or (dataset is not None and dataset.label_names_are_ids)
+    if are_ids and names:
+        note(
+            f"labels: integers are names, {len(names)} from {names[0]} to {names[-1]}; n_labels makes them "
+            "places"
+        )
+    elif kind == "lists" and names is None:
+        note(f"labels: integers are places in [0, {n_labels})")
+    labels = Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
+    if dataset is not None and dataset.labels is not None:  # which has a column for each of its labels
+        return replace(labels, table=dataset.labels)
+    return labels if table is None else _in_table(labels, table)
+
+
+def _in_table(labels: Labels, table: LabelDescriptions) -> Labels:
+    """The labels of Y among those of a table, which are all labels."""
+    Y, complete = table.covering(labels.Y, labels.names)
+    n_new = len(complete) - len(table)
+    note(f"labels: {len(table)} of the table" + (f", and {n_new} that it lacks" if n_new else ""))
+    targets = {name: complete.covering(target, labels.names)[0] for name, target in labels.targets.items()}
+    are_ids = labels.are_ids and not complete.has_names
+    return Labels(Y, list(complete.shown_names), are_ids, labels.separator, targets, complete)
+
+
+def _texts_of(X: Any, labels: Labels) -> Sequence[str] | None:
+    """The longer texts of the labels."""
+    if labels.table is not None:
+        return labels.table.descriptions
+    return X.label_texts if isinstance(X, Dataset) else None
+
+
+def _names_of(labels: Labels) -> list[str]:
+    """All names of the labels that are words."""
+    table = labels.table
+    first = [] if labels.are_ids else labels.names or []
+    if table is not None and table.has_names:
+        first = table.names or []
+    others = () if table is None else table.alternative_names or ()
+    return [*first, *(name for names in others for name in names)]
+
+
+def short_names(texts: Sequence[str] | None) -> list[str] | None:
+    """The beginning of each training text, by which explanations name neighbours."""
+    if texts is None:
+        return None
+    return [" ".join(t[:200].split())[:80] for t in texts]
+
+
+def check_objectives(
+    Y: Any, objectives: Any, *, ranker: Any, random_state: int
+) -> MultiObjectiveRanker | None:
+    """The aggregation of several targets; None if Y is not a dict of targets.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `objectives` is not an aggregation, or is given without targets or together with a `ranker`.
+    """
+    if not isinstance(Y, Mapping) or sp.issparse(Y):  # a DOK matrix is a mapping too
+        if objectives is not None:
+            raise ValueError("objectives needs several targets: Y must be a dict of them by objective")
+        return None
+    if not (isinstance(ranker, str) and ranker == "auto"):
+        raise ValueError(f"ranker must be 'auto' where Y holds several objectives, got {ranker!r}")
+    if isinstance(objectives, MultiObjectiveRanker):
+        model = objectives
+        if not isinstance(model.random_state, Integral):
+            model = clone(model).set_params(random_state=seed_of(model.random_state))
+    elif objectives is None or isinstance(objectives, str):
+        model = MultiObjectiveRanker(
+            objectives or "label",  # type: ignore[arg-type]  # checked below
+            random_state=random_state,
+            label_gain="linear",
+            n_rounds=120,
+            params={"num_leaves": 15, "lambda_l2": 5.0, "feature_fraction": 0.5, "max_bin": 63},
+        )
+    else:
+        raise TypeError(
+            f"objectives must name an aggregation or be a MultiObjectiveRanker, got {objectives!r:.80}"
+        )
+    model.settings()  # refuses what is wrong
+    return model
+
+
+def check_targets(
+    Y: Mapping[str, Any],
+    n_rows: int,
+    label_names: Sequence[str] | None,
+    model: MultiObjectiveRanker,
+    n_labels: int | None = None,
+) -> tuple[dict[str, sp.csr_matrix], sp.csr_matrix, list[str] | None, LabelKind]:
+    """Each target as CSR (n, L), their sum, the names of the labels, and "ids" if these are integers.
+
+    Targets given by label names may have different labels; L counts all of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        No objective, names that are not strings; what `check_labels` refuses; targets of other labels or
+        widths; an objective without a relevant label, or that is the same for all pairs; weights that do
+        not fit.
+    """
+    if not Y:
+        raise ValueError("Y must hold at least one objective, got an empty dict")
+    for name in Y:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"Y must have the names of objectives as keys, got {name!r}")
+        check_writable(name, "the objectives of Y")
+    checked = {
+        name: check_labels(of, n_rows=n_rows, n_labels=n_labels, label_names=label_names, name=f"Y[{name!r}]")
+        for name, of in Y.items()
+    }
+    # Beside a matrix, which has places of labels, integers in lists are such.
+    widths = [of.shape[1] for of, names, _ in checked.values() if names is None]
+    for name, (_, _, kind) in list(checked.items()) if widths else ():
+        if kind == "ids":
+            places = {"n_rows": n_rows, "n_labels": max(widths), "ids": "positions"}
+            checked[name] = check_labels(Y[name], name=f"Y[{name!r}]", **places)
+    named = [names for _, names, _ in checked.values() if names is not None]
+    are_ids = all(kind == "ids" for _, _, kind in checked.values())
+    if named and len(named) < len(checked):
+        raise ValueError("Y must name the labels in all objectives or in none")
+    names = None
+    if named:
+        every = {label for names_here in named for label in names_here}
+        same = all(list(names_here) == list(named[0]) for names_here in named)
+        names = list(named[0]) if same else sorted(every, key=int if are_ids else None)
+    targets: dict[str, sp.csr_matrix] = {}
+    n_labels = max(of.shape[1] for of, _, _ in checked.values()) if names is None else len(names)
+    for name, (of, names_here, _) in checked.items():
+        if names_here is not None and names is not None and list(names_here) != names:
+            column = {label: j for j, label in enumerate(names)}
+            ids = np.array([column[label] for label in names_here], np.int64)
+            of = sp.csr_matrix((of.data, ids[of.indices], of.indptr), (n_rows, n_labels))
+            of.sort_indices()
+        if of.shape[1] != n_labels:
+            raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
+        if of.nnz == 0:
+            raise ValueError(f"Y[{name!r}] must hold a relevant label, got none")
+        if of.nnz == n_rows * n_labels and of.data.min() == of.data.max():
+            raise ValueError(
+                f"Y[{name!r}] must tell pairs apart, got {of.data[0]:g} for every label of every row"
+            )
+        targets[name] = of
+    check_weights(model.weights, len(targets), names=list(targets))
+    total = sp.csr_matrix(sum(targets.values(), sp.csr_matrix((n_rows, n_labels), dtype=np.float32)))
+    total.sum_duplicates()
+    return targets, total.astype(np.float32), names, "ids" if are_ids else "indicator"
+
+
+_RULE = "vectors of labels must be in the space of"
+
+
+def vectors_in(encoder: InputEncoder, table: LabelDescriptions | None) -> LabelVectors | None:
+    """The vectors of a table in the space of encoded X; None if there are none.
+
+    Raises
+    ------
+    ValueError
+        If X is not dense, or of another width; of several blocks, unless one block of vectors has the width.
+    """
+    if table is None or table.vectors is None:
+        return None
+    width = table.vectors.shape[1]
+    if isinstance(encoder, BlocksEncoder) and len(encoder.parts) > 1:
+        part = block_of_vectors(encoder, width)
+        start = next((block.start for block in encoder.columns if block.name == part.name), None)
+        return None if start is None else LabelVectors(table.vectors, start, part.encoder.transform.scale)
+    if encoder.layout != "dense":
+        raise ValueError(f"{_RULE} dense X, got vectors of {width} numbers beside texts or sparse features")
+    if encoder.n_features != width:
+        raise ValueError(
+            f"{_RULE} dense X, which has {encoder.n_features} columns, got vectors of {width} numbers"
+        )
+    return LabelVectors(table.vectors, 0, encoder.transform.scale)
+
+
+def block_of_vectors(encoder: BlocksEncoder, width: int) -> EncodedBlock:
+    """The block of vectors of a width; ValueError unless there is exactly one."""
+    vectors = [part for part in encoder.parts if part.kind == "vector"]
+    fitting = [part for part in vectors if part.encoder.n_features == width]
+    if len(fitting) != 1:
+        widths = ", ".join(f"{part.name!r} ({part.encoder.n_features})" for part in vectors) or "none"
+        raise ValueError(f"{_RULE} one block of X, got {width} numbers; blocks of vectors: {widths}")
+    return fitting[0]

@@ -1,0 +1,186 @@
+"""`judge`: cuts, the weight of rare labels and expected quality, from the held-out scores of the ranker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.progress import as_part, note
+from metarank.metrics import per_row
+from metarank.metrics.resampling import Interval
+from metarank.model.fitted import ORDER, SETS
+from metarank.model.fitting import auto
+from metarank.model.fitting.lists import (
+    drawn_rows,
+    held_out_inv_propensity,
+    tuned_propensity_weight,
+    weights_of_labels,
+)
+from metarank.model.fitting.stages import RankedPairs, TrainingLists
+from metarank.thresholds import LearnedCuts
+from metarank.types.candidates import Candidates
+from metarank.types.suggested import MissingPairs
+from metarank.types.view import TrainingSet
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The results of `judge`."""
+
+    thresholds: LearnedCuts
+    propensity_weight: float
+    missing: MissingPairs
+    quality: dict[str, Interval]
+
+
+def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judged:
+    """Learn calibration, cuts and the weight of rare labels, and estimate the quality on new rows."""
+    rows, candidates, scores = lists.rows, lists.proposed.candidates, lists.proposed.evidence(ranked.scores)
+    # Cuts are learned from labels that have rows.
+    shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
+    with as_part("thresholds", 0.8, 0.05):
+        believed, ahead = lists.gains, lists.proposed.ahead
+        if ranked.gains is not None:
+            believed = believed.copy()
+            believed[slice(None) if ahead is None else ahead] = ranked.gains
+        thresholds = _cuts(lists, scores, believed, shown, data)
+    probabilities = thresholds.probabilities(candidates, scores)
+    judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
+    missing = MissingPairs.surest(candidates, probabilities, judged, rows)
+    weight = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
+    candidates, scores, Y = candidates.where(shown), scores[shown], data.Y[rows]
+    if weight:  # the boost by the propensities outside the row's fold
+        rarity = np.log(held_out_inv_propensity(data, rows, candidates))
+        scores = scores + weight * thresholds.scores_per_logit * rarity
+    if data.hidden_in is not None:
+        Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
+        Y.eliminate_zeros()
+    quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
+    return Judged(thresholds, weight, missing, quality)
+
+
+def _cuts(
+    lists: TrainingLists, scores: np.ndarray, believed: np.ndarray, shown: np.ndarray, data: TrainingSet
+) -> LearnedCuts:
+    """Calibration and cuts, from as many whole rows as the limit on pairs allows.
+
+    `believed` are the gains (m,) with those of unjudged pairs that count as relevant.
+    """
+    candidates, fold, group, options = lists.proposed.candidates, lists.fold, lists.unit, lists.options
+    unseen = np.bincount(candidates.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
+    n_relevant = np.diff(data.Y.indptr)[lists.rows] - unseen
+    # A row whose labels were all hidden would teach that nothing is worth keeping.
+    kept = np.flatnonzero((n_relevant > 0) | (unseen == 0))
+    candidates, scores, gains = candidates.where(shown), scores[shown], believed[shown]
+    labelled = lists.gains[shown]
+    most = auto.FEWER_CUT_PAIRS if options.effort == "low" else auto.CUT_PAIRS
+    if candidates.n_pairs > most:
+        per_row = candidates.n_pairs / candidates.n_rows
+        kept = kept[drawn_rows(len(kept), max(1, int(most / per_row)), options.seed + 2)]
+    if len(kept) < candidates.n_rows:
+        inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
+        candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
+        labelled, fold, group, n_relevant = labelled[inside], fold[kept], group[kept], n_relevant[kept]
+    missed = n_relevant - np.bincount(candidates.row_of_pair[labelled > 0], minlength=candidates.n_rows)
+    if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
+        per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
+        missed = round(int(missed.sum()) * per_labelled)
+    return LearnedCuts(options.threshold).fit(
+        candidates,
+        scores,
+        gains,
+        fold=fold,
+        group=group,
+        missed=missed,
+        seed=options.seed,
+        draws_whole_groups=lists.groups is not None,
+    )
+
+
+def _weight_of_rare_labels(
+    lists: TrainingLists, scores: np.ndarray, per_logit: float, data: TrainingSet
+) -> float:
+    """The weight of log 1/p beside the log-odds: given, or chosen on out-of-fold scores."""
+    options, candidates = lists.options, lists.proposed.candidates
+    if not isinstance(options.propensity_weight, str):
+        return float(options.propensity_weight)
+    enough = data.Y.shape[0] >= auto.ROWS_FOR_PROPENSITY
+    if not (lists.is_shortlisted and not lists.targets and enough and per_logit > 0):
+        return 0.0
+    weight = tuned_propensity_weight(
+        candidates,
+        scores / per_logit,
+        np.log(held_out_inv_propensity(data, lists.rows, candidates)),
+        data.Y[lists.rows],
+        inv_propensity=weights_of_labels(data.Y),
+        n_jobs=options.n_jobs,
+    )
+    note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
+    return weight
+
+
+# Standard errors on each side of a mean in a 95 % interval.
+_WIDTH = 1.959964
+
+
+def held_out_quality(
+    candidates: Candidates,
+    scores: np.ndarray,
+    Y: sp.csr_matrix,
+    group: np.ndarray,
+    thresholds: LearnedCuts,
+    n_jobs: int = 1,
+) -> dict[str, Interval]:
+    """Metrics of the order, and of the label sets if the cuts were judged, with 95 % intervals.
+
+    Parameters
+    ----------
+    candidates : Candidates of n rows
+    scores : float array (m,)
+        Ranking scores from rankers that did not see the row.
+    Y : CSR (n, L)
+        The rows' relevances, including labels that are not candidates.
+    group : int array (n,)
+        Rows with the same number are copies, and count as one row in the width of an interval.
+    thresholds : fitted LearnedCuts
+    n_jobs : int
+
+    Returns
+    -------
+    dict of str to Interval
+        Means over rows, with the interval of a mean over groups. A metric without a row to count is left out.
+
+    Examples
+    --------
+    >>> pairs = Candidates.all_labels(2, 2)
+    >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1]]))
+    >>> learner = LearnedCuts().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
+    >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
+    Interval(value=1.0, low=0.0, high=1.0)
+    """
+    ranked = Candidates.of_core(
+        candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores.astype(np.float32)}
+    )
+    of_rows = {name: per_row(Y, ranked, name, n_jobs=n_jobs) for name in ORDER}
+    quality = {name: _mean(values, group) for name, values in of_rows.items() if not np.isnan(values).all()}
+    return quality | {SETS[metric]: Interval(*values) for metric, values in thresholds.held_out_.items()}
+
+
+def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
+    """The mean of the rows that count, with an interval from the spread of the groups' sums.
+
+    If all values are equal, the interval contains the shares for which that happens in one of twenty samples
+    (rule of three).
+    """
+    counted = ~np.isnan(values)
+    values, group = values[counted], np.unique(group[counted], return_inverse=True)[1]
+    mean = float(values.mean())
+    n_groups = int(group.max()) + 1
+    away = np.bincount(group, weights=values - mean)
+    correction = n_groups / max(1, n_groups - 1)
+    width = _WIDTH * float(np.sqrt(correction * np.sum(away**2))) / len(values)
+    if not width:
+        return Interval(mean, max(0.0, mean - 3 / n_groups), min(1.0, mean + 3 / n_groups))
+    return Interval(mean, max(0.0, mean - width), min(1.0, mean + width))

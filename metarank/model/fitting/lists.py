@@ -1,0 +1,329 @@
+"""`training_lists`: the rows and candidate pairs that the ranker learns from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.progress import note
+from metarank.metrics import evaluate
+from metarank.metrics.propensity import inv_propensity
+from metarank.model.best_points import PointLists, point_lists
+from metarank.model.cascade import Cut, Lists, can_cascade, learned_cascade, united, wide_enough
+from metarank.model.fitting import auto
+from metarank.model.fitting.inputs import TrainingInput
+from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.sources import pairs_per_row
+from metarank.model.fitting.stages import LocalStages, TrainingLists
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
+from metarank.scorers.source import Source, describers, labels_told_of, proposers
+from metarank.types.candidates import Candidates
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.view import Features, TrainingSet, first_of_unit, fold_of_rows
+
+# Makes the folds of the ranker independent of those of its columns, where they differ.
+_FOLD_SHIFT = 3_000_017
+
+
+def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
+    """Rows of as many folds as needed, within the limit on pairs: each fold costs a fit of every source
+    without it."""
+    n, n_folds, proposing = len(data.fold), int(data.fold.max()) + 1, len(proposers(sources))
+    by_relevance = math.ceil(auto.ENOUGH_RELEVANT_PAIRS * n / max(1, data.Y.nnz))
+    enough = min(auto.ENOUGH_ROWS, by_relevance)
+    is_low = options.effort == "low" and proposing > 0
+    wanted = max(auto.LEAST_RANKED_ROWS, enough // auto.LOW_LEARNS_LESS if is_low else enough)
+    # Rankers of points are judged on points that they have not seen: those of another fold.
+    least = 2 if options.labelwise else 1
+    share = max(least, round(wanted * n_folds / n)) / n_folds if proposing else 1
+    rows = np.flatnonzero(data.fold < share * n_folds)
+    if len(rows) == 0:
+        rows = np.arange(n)
+    per_row = pairs_per_row(data, sources, options.shortlist_size)
+    budget = max(1, auto.TRAINING_PAIRS // max(1, per_row))
+    budget = min(budget, wanted) if is_low else budget
+    kept = rows if len(rows) <= budget else rows[drawn_rows(len(rows), budget, options.seed + 1)]
+    if len(kept) < n:
+        note(f"ranker: learns from {len(kept)} of {n} rows")
+    return kept
+
+
+def drawn_rows(n: int, wanted: int, seed: int) -> np.ndarray:
+    """The `wanted` of n positions of smallest hash, ascending."""
+    key = _core.fold_of_rows(n, 2**31 - 1, seed)
+    return np.sort(np.argsort(key, kind="stable")[:wanted])
+
+
+def training_lists(
+    given: TrainingInput,
+    data: TrainingSet,
+    rows: np.ndarray,
+    sources: list[Source],
+    stages: LocalStages,
+    options: FitOptions,
+) -> TrainingLists:
+    """The candidates of the rows that the ranker learns from, proposed by fits without the row's fold."""
+    fold, X = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows]
+    groups = None if data.groups is None else data.groups[rows]
+    # Rows of only some folds are held out by their views already; the ranker gets folds of its own.
+    if len(np.unique(fold)) < data.n_folds:
+        fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X, groups)
+    proposals = stages.propose(sources, rows, options.shortlist_size)
+    candidates = united(proposals, len(rows), given.n_labels)
+    if not proposals:
+        known = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
+        relevant = np.diff(data.Y[rows].indptr)
+        if np.any((relevant > 0) & (np.diff(known.indptr) > relevant)):  # else nothing is left to be ordered
+            candidates = known
+    if given.excluded is not None:
+        candidates = candidates.without(given.excluded.rows(rows))
+        if candidates.n_pairs == 0:
+            raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
+    gains = candidates.values_of(data.Y[rows])
+    rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
+    cut = _cut(given, data, rows, sources, (candidates, proposals, gains), fold, options)
+    proposed, cascade = (Lists(candidates), None) if cut is None else (cut.lists, cut.cascade)
+    describing, ranked = describers(sources), proposed.described
+    reads_more = any(scorer.reads_names or scorer.reads_given for scorer in describing)
+    seen = None if reads_more else rows_outside(data)
+    points = _points(given, data, rows, sources, proposals, stages, seen, options)
+    unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
+    return TrainingLists(
+        rows,
+        fold,
+        unit,
+        groups,
+        proposed,
+        gains,
+        options,
+        weight=None if given.weight is None else given.weight[rows],
+        aggregation=given.aggregation,
+        is_shortlisted=is_shortlisted,
+        is_given=any(scorer.proposes_given for scorer in proposers(sources)),
+        targets={name: ranked.values_of(of[rows]) for name, of in given.labels.targets.items()},
+        outer=_judged_on(data, rows, X, groups, unit, candidates.n_pairs, is_shortlisted, options),
+        # Pairs whose label has rows outside the row's fold.
+        shown=None if seen is None else seen[data.fold[rows[ranked.row_of_pair]], ranked.labels] > 0,
+        labels=given.labels.table,
+        rejected=rejected,
+        cascade=cascade,
+        points=points,
+    )
+
+
+def _points(
+    given: TrainingInput,
+    data: TrainingSet,
+    rows: np.ndarray,
+    sources: list[Source],
+    proposals: list[Candidates],
+    stages: LocalStages,
+    seen: np.ndarray | None,
+    options: FitOptions,
+) -> PointLists | None:
+    """The lists of points, where the best points of each label are learned too."""
+    if not options.labelwise:
+        return None
+    points = point_lists(
+        data,
+        rows,
+        sources,
+        proposals,
+        stages.propose_points(sources, rows, options.shortlist_size),
+        excluded=given.excluded,
+        seen=seen,
+        k=options.shortlist_size,
+        standardize=options.standardizes,
+        seed=options.seed,
+    )
+    if points is None:
+        raise ValueError(
+            "labelwise=True needs labels with relevant and other rows among their candidates, got none"
+        )
+    return points
+
+
+def _cut(
+    given: TrainingInput,
+    data: TrainingSet,
+    rows: np.ndarray,
+    sources: list[Source],
+    lists: tuple[Candidates, list[Candidates], np.ndarray],
+    fold: np.ndarray,
+    options: FitOptions,
+) -> Cut | None:
+    """The cascade of these lists (candidates, proposals, gains), and what it leaves of them; None if all are
+    described."""
+    n_rows = data.Y.shape[0]
+    if not can_cascade(sources) or given.labels.targets or n_rows < auto.ROWS_FOR_PROPENSITY:
+        return None
+    candidates, proposals, gains = lists
+    cut = learned_cascade(
+        candidates,
+        proposals,
+        held_out_inv_propensity(data, rows, candidates),
+        gains,
+        fold=fold,
+        weight=None if given.weight is None else given.weight[rows],
+        seed=options.seed,
+        survivors=max(auto.LEAST_SURVIVORS, math.ceil(auto.SURVIVORS_PER_LABEL * data.Y.nnz / n_rows)),
+        n_jobs=options.n_jobs,
+    )
+    if cut is not None:
+        weights = weights_of_labels(data.Y)
+        cut = wide_enough(cut, proposals, data.Y[rows], inv_propensity=weights, n_jobs=options.n_jobs)
+    if cut is not None:
+        note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
+    return cut
+
+
+def rows_outside(data: TrainingSet) -> np.ndarray:
+    """int64 (K, L): rows of each label outside each fold."""
+    n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
+    inside = np.bincount(
+        np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,
+        minlength=data.n_folds * n_labels,
+    ).reshape(data.n_folds, n_labels)
+    return inside.sum(axis=0) - inside
+
+
+def _unknown_labels(data: TrainingSet, sources: list[Source], table: LabelDescriptions | None) -> np.ndarray:
+    """Labels without a row, where no source tells of them. They are relevant nowhere, and teach nothing of
+    others; an answer does not ask the ranker for them."""
+    if table is not None and table.has_relations:
+        return np.zeros(0, np.int64)
+    unknown = data.Y.getnnz(axis=0) == 0
+    return np.flatnonzero(unknown & ~labels_told_of(sources, len(unknown), partial(_named, data)))
+
+
+def _named(data: TrainingSet, scorer: LabelScorer) -> list[np.ndarray]:
+    """The labels with a known word in what a source reads, by name and by other name."""
+    if scorer.reads_word_order:
+        return [] if data.name_forms is None else [data.name_forms.labels]
+    text, others = getattr(data, scorer.source), data.other_names.get(scorer.source)
+    named = [] if text is None else [np.flatnonzero(np.diff(text.indptr))]
+    return named if others is None else [*named, others.label]
+
+
+def _judged_on(
+    data: TrainingSet,
+    rows: np.ndarray,
+    X: Features,
+    groups: np.ndarray | None,
+    unit: np.ndarray,
+    n_pairs: int,
+    is_shortlisted: bool,
+    options: FitOptions,
+) -> list[OuterPart[Any]] | Literal["nested"] | None:
+    """The parts on which quality, calibration and cuts are learned; see `metarank.scorers.crossfit`."""
+    fold = data.fold[rows]
+    sizes = np.unique(fold, return_counts=True)[1]
+    if len(sizes) < 2:  # described by one TrainingView, which knows nothing of these rows
+        return None
+    if nests(data, len(rows), n_pairs, is_shortlisted, options.effort):
+        return "nested"
+    if is_shortlisted or sizes.min() < auto.LEAST_INNER_ROWS:
+        return None
+    seed = options.seed + _FOLD_SHIFT
+    if groups is None:
+        return inner_parts(fold, fold_of_rows(len(fold), auto.INNER_PARTS, seed, X))
+    inner = np.zeros(len(fold), np.int32)
+    for f in np.unique(fold):
+        of_fold = np.flatnonzero(fold == f)
+        if len(np.unique(unit[of_fold])) < auto.INNER_PARTS:
+            return None
+        inner[of_fold] = fold_of_rows(len(of_fold), auto.INNER_PARTS, seed, groups=unit[of_fold])
+    return inner_parts(fold, inner)
+
+
+def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool, effort: str) -> bool:
+    """Whether the ranker learns from all rows, with few enough pairs to describe them again."""
+    most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
+    if effort == "low":
+        most //= auto.LOW_NESTS_LESS
+    return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
+
+
+WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+# The share of nDCG@5 that may be traded for PSP@5.
+_GIVEN = 0.01
+
+
+def weights_of_labels(Y: sp.csr_matrix) -> np.ndarray:
+    """Inverse propensities of the labels, float64 (L,); all 1 with fewer than three rows."""
+    return inv_propensity(Y) if Y.shape[0] >= 3 else np.ones(Y.shape[1])
+
+
+def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Candidates) -> np.ndarray:
+    """Inverse propensity of the label of each pair of training rows, from the rows outside the row's fold.
+
+    Counts that include the row itself would reveal which of two rare labels it has.
+
+    Returns
+    -------
+    float64 array (m,)
+    """
+    out = np.empty(candidates.n_pairs)
+    pair_fold = np.repeat(data.fold[rows], np.diff(candidates.indptr))
+    for fold in np.unique(pair_fold):
+        others = data.without_fold(int(fold))
+        weight = inv_propensity(others.label_counts, n_points=others.n_rows)
+        inside = pair_fold == fold
+        out[inside] = weight[candidates.labels[inside]]
+    return out
+
+
+def tuned_propensity_weight(
+    candidates: Candidates,
+    logits: np.ndarray,
+    log_inv_propensity: np.ndarray,
+    Y: sp.csr_matrix,
+    *,
+    inv_propensity: np.ndarray,
+    grid: Sequence[float] = WEIGHTS,
+    n_jobs: int = 1,
+) -> float:
+    """The weight of greatest PSP@5 among those that cost at most 1 % of the best nDCG@5.
+
+    Parameters
+    ----------
+    candidates : Candidates of n rows
+    logits : float array (m,)
+        Log-odds of relevance from models that did not see the rows.
+    log_inv_propensity : float array (m,)
+        log(1/p) of each pair's label, without the row.
+    Y : CSR (n, L)
+        The rows' relevances.
+    inv_propensity : float array (L,)
+        The 1/p of PSP@5.
+    grid : sequence of float
+    n_jobs : int
+
+    Examples
+    --------
+    >>> pairs = Candidates.all_labels(1, 3)
+    >>> Y = sp.csr_matrix(np.array([[0, 1, 0]], np.float32))
+    >>> rare = np.log([1.0, 9.0, 1.0])
+    >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
+    0.15
+    """
+    binary = Y.copy()
+    binary.data = (Y.data > 0).astype(np.float32)
+    qualities = []
+    for weight in grid:
+        scores = (logits + weight * log_inv_propensity).astype(np.float32)
+        ranked = Candidates.of_core(
+            candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores}
+        )
+        values = evaluate(binary, ranked, ["nDCG@5", "PSP@5"], inv_propensity=inv_propensity, n_jobs=n_jobs)
+        qualities.append((values["nDCG@5"], values["PSP@5"]))
+    best = max(ndcg for ndcg, _ in qualities)
+    good = [(psp, -weight) for weight, (ndcg, psp) in zip(grid, qualities) if ndcg >= (1 - _GIVEN) * best]
+    return -max(good)[1] if good else 0.0

@@ -1,0 +1,270 @@
+"""The sources of a fit: the model's own, those of what is given, of each block, and of each objective."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from metarank._util.parameters import seed_of
+from metarank._util.progress import note
+from metarank.model.fitting.auto import choose_features, choose_shortlister
+from metarank.model.fitting.inputs import TrainingInput
+from metarank.model.fitting.parameters import FitOptions
+from metarank.ranker.auto_ranker import list_quality
+from metarank.ranker.base import cross_fit_scores
+from metarank.ranker.linear_ranker import LinearRanker
+from metarank.ranker.lists import RankingData, hash_numbers
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.given.given_scorer import GivenScorer
+from metarank.scorers.given.linear import GivenLinear
+from metarank.scorers.given.pairs import GivenTogether, PairFeatures
+from metarank.scorers.neighbors.centroids import Centroids
+from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.scorers.neighbors.voting import LabelNeighbors
+from metarank.scorers.source import Source, describers, proposers, sources_of
+from metarank.scorers.wrapped import BlockScorer, ObjectiveScorer
+from metarank.types.block_columns import BlockColumns
+from metarank.types.candidates import Candidates
+from metarank.types.feature_table import FeatureTable
+from metarank.types.given import Given
+from metarank.types.view import TrainingSet
+
+MODES = ("only", "union")
+# With more rows, classifiers of rows by their candidates cost more than all else.
+_MOST_ROWS = 20_000
+
+
+def with_given(
+    of_model: list[Source],
+    pairs: Given | None,
+    mode: str,
+    *,
+    has_features: bool = True,
+    by_fold: bool = False,
+) -> list[Source]:
+    """The sources of a fit: its own and, if candidates or features of pairs are given, a source for each.
+
+    By the mode "only" the candidates given are the only ones, and the model's own sources describe alone.
+    Rows without features are described by their candidates, and by the mode "union" labels are proposed so.
+    `by_fold`: see `GivenScorer`.
+    """
+    if pairs is None:
+        return of_model
+    alone = mode == "only" and bool(pairs.scores)
+    if alone:
+        note(f"candidates: those given by {', '.join(pairs.scores)}, and no others")
+    elif pairs.scores:
+        note(f"candidates: those given by {', '.join(pairs.scores)}, and those that the model finds")
+    # Where all labels are ranked, nothing needs to be proposed.
+    proposes = alone or bool(proposers(of_model)) or not has_features
+    sources = [
+        replace(source, proposes=source.proposes and not alone)
+        for source in of_model
+        if source.describes or not alone
+    ]
+    sources += [
+        Source(GivenScorer(given=name, by_fold=by_fold), proposes, describes=True) for name in pairs.scores
+    ]
+    if len(pairs.scores) > 1:
+        sources.append(Source(GivenTogether(given=list(pairs.scores)), proposes=False, describes=True))
+    if not has_features and (not alone or (pairs.n_rows <= _MOST_ROWS and not by_fold)):
+        sources.append(Source(GivenLinear(given=list(pairs.scores)), proposes=not alone, describes=True))
+    if pairs.features:
+        sources.append(Source(PairFeatures(names=tuple(pairs.features)), proposes=False, describes=True))
+    return sources
+
+
+def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates: bool) -> None:
+    """Raise ValueError if the sources that a user asks for contradict what is given."""
+    if mode not in MODES:
+        raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
+    if not has_candidates and mode != "only":
+        raise ValueError(f"candidates_mode={mode!r} needs candidates, got None")
+    shortlister = options.shortlister
+    is_auto = isinstance(shortlister, str) and shortlister == "auto"
+    if has_candidates and mode == "only" and not is_auto:
+        raise ValueError(
+            "shortlister must be 'auto' where candidates are given, which are then the only ones; "
+            f"candidates_mode='union' has both, got {shortlister!r:.80}"
+        )
+    if has_rows:
+        return
+    if not has_candidates:
+        raise ValueError("X is required unless candidates are given, got None")
+    for name in ("features", "shortlister"):
+        value = getattr(options, name)
+        if not (value is None or (isinstance(value, str) and value == "auto")):
+            raise ValueError(f"{name} must be 'auto' where X is None, got {value!r:.80}")
+
+
+def pairs_per_row(data: TrainingSet, sources: list[Source], size: int) -> int:
+    """The number of candidates of a training row: `size` for each source of the model's own, and the mean
+    number that are given; all labels if no source proposes."""
+    n, n_labels = data.Y.shape
+    n_proposers = sum(not scorer.proposes_given for scorer in proposers(sources))
+    names = [name for scorer in proposers(sources) for name in scorer.given_read()[0]]
+    stored = 0 if data.given is None else sum(data.given.scores[name].nnz for name in names)
+    return min(n_labels, size * n_proposers + -(-stored // max(1, n))) or n_labels
+
+
+# Fewer numbers say too little for rows to be near each other.
+_LEAST_NUMBERS = 3
+
+
+def over_blocks(
+    sources: list[Source], blocks: Sequence[BlockColumns], fields: Collection[str] = ()
+) -> list[Source]:
+    """The sources, those that describe each block by itself once for every block that suits them.
+
+    `fields` are blocks of texts whose words another block joins: they describe what that block proposes, and
+    propose nothing of their own, which would cost more than it finds.
+    """
+    if len(blocks) < 2:
+        return sources
+    out = []
+    for source in sources:
+        by_block = [
+            block.name
+            for block in blocks
+            if source.scorer.by_block
+            and _suits(source.scorer, block)
+            and (block.name not in fields or source.scorer.needs_words or source.scorer.suits_any_block)
+        ]
+        of_blocks = [
+            replace(
+                source,
+                scorer=BlockScorer(scorer=clone(source.scorer), block=name),
+                proposes=source.proposes and name not in fields,
+            )
+            for name in by_block
+        ]
+        out += [one for one in of_blocks if one.proposes or one.describes] or [source]
+    return out
+
+
+def _suits(scorer: LabelScorer, block: BlockColumns) -> bool:
+    if scorer.needs_words or block.words is not None:
+        return block.words is not None
+    return (
+        scorer.suits_any_block
+        or block.kind in ("vector", "sparse")
+        or (block.kind == "numbers" and block.stop - block.start >= _LEAST_NUMBERS)
+    )
+
+
+GRID = tuple(range(10, 101, 10))
+_L2 = 0.01
+_MAX_PAIRS = 100_000
+
+
+def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
+    """The k from 10 to 100 whose 3k + 2 columns let ListNet rank held-out rows best (Yang & Gopal 2012, 3.4).
+
+    The distances to the 100 nearest points are computed once; a smaller k uses the first of them. Quality is
+    measured as in `AutoRanker`, over the folds of the fit. Ties go to the smaller k.
+    """
+    n, n_labels = data.Y.shape
+    rows = np.sort(
+        np.argsort(hash_numbers(n, data.seed), kind="stable")[: max(50, _MAX_PAIRS // max(1, n_labels))]
+    )
+    candidates = Candidates.all_labels(len(rows), n_labels)
+    near = LabelNeighbors(k=GRID[-1], columns="raw")
+    columns = held_out_columns(near, data, candidates, rows=rows, n_jobs=n_jobs)
+    columns |= held_out_columns(Centroids(), data, candidates, rows=rows, n_jobs=n_jobs)
+    gains = data.Y[rows].toarray().astype(np.float32).ravel()
+    if len(np.unique(data.fold[rows])) < 2:
+        return GRID[0]
+
+    quality = {}
+    for k in GRID:
+        names = [n for n in columns if "_nn" not in n or int(n.rsplit("_nn", 1)[1]) <= k]
+        table = FeatureTable(np.column_stack([columns[n] for n in names]), names, candidates)
+        lists = RankingData.checked(table, gains, None, data.fold[rows], data.seed)
+        scores = cross_fit_scores(LinearRanker(loss="listnet", l2=_L2), lists, n_jobs)
+        quality[k] = float(np.sum(list_quality(scores, lists, n_jobs)))
+    best = max(GRID, key=lambda k: quality[k])
+    note(f"features: k = {best}, chosen by cross-validation")
+    return best
+
+
+def chosen_sources(
+    given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions
+) -> list[Source]:
+    """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
+    of_model = _own_sources(given, label_text, options)
+    sources = _seeded(
+        with_given(
+            of_model,
+            given.pairs,
+            given.candidates_mode,
+            has_features=given.has_features,
+            by_fold=given.fold is not None,
+        )
+    )
+    shortlisters = proposers(sources)
+    if options.standardizes:
+        sources = over_blocks(sources, given.encoder.blocks, given.encoder.joined_fields)
+    described = describers(sources)
+    sources += [
+        Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)
+        for name in given.labels.targets
+        for scorer in described
+        if not scorer.is_label_free and (scorer.is_quick or not shortlisters)
+    ]
+    return sources
+
+
+def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions) -> list[Source]:
+    """The sources that read the features of the rows; of rows without features, how frequent labels are."""
+    X, n_labels = given.X, given.n_labels
+    if not given.has_features:
+        return [Source(LabelPrior(), proposes=False, describes=True)]
+    shortlisters = choose_shortlister(
+        options.shortlister,
+        n_labels,
+        label_text=label_text,
+        n_rows=given.n_rows,
+        n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
+        rows_of_label=_rows_of_label(given.labels.Y),
+        effort=options.effort,
+        has_vectors=given.label_vectors is not None,
+        is_sparse=sp.issparse(X),
+        in_order=given.texts is not None,
+    )
+    scorers = choose_features(
+        options.features,
+        X,
+        n_labels,
+        label_text=label_text,
+        effort=options.effort,
+        shortlisters=shortlisters,
+        has_vectors=given.label_vectors is not None,
+        dense_columns=sum(block.stop - block.start for block in given.encoder.blocks if block.is_dense),
+    )
+    return sources_of(shortlisters, scorers)
+
+
+def _rows_of_label(Y: sp.csr_matrix) -> float:
+    """The mean number of rows of the labels that have any."""
+    counts = np.bincount(Y.indices[Y.data > 0], minlength=Y.shape[1])
+    return float(counts.sum() / max(1, np.count_nonzero(counts)))
+
+
+def _seeded(sources: list[Source]) -> list[Source]:
+    """The sources with a fixed seed for all their fits, which is drawn if theirs is not an integer."""
+    out = []
+    for source in sources:
+        wanted = source.scorer.get_params(deep=False).get("random_state", 0)
+        if not isinstance(wanted, Integral):
+            seed = seed_of(wanted)
+            source = replace(source, scorer=clone(source.scorer).set_params(random_state=seed))
+            note(f"random_state of {source.name}: {seed}, drawn")
+        out.append(source)
+    return out

@@ -1,0 +1,390 @@
+"""The stages of a fit in which scorers and ranker are fitted, as functions; `LocalStages` runs them in this
+process.
+
+Each function depends on its arguments alone, and its result for a row does not depend on the other rows. So
+`metarank.distributed` can call the same functions elsewhere, on parts of the rows, and get the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank._util.progress import as_part, in_turn, note, taking_notes
+from metarank._util.threads import single_threaded_blas
+from metarank.model.best_points import PointLists, ranked_points
+from metarank.model.cascade import Cascade, Lists
+from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
+from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.sources import tuned_k
+from metarank.model.fitting.unjudged import believed_gains
+from metarank.objectives.multi_objective import MultiObjectiveRanker
+from metarank.objectives.pair_ranker import ObjectivesRanker
+from metarank.ranker import (
+    AutoRanker,
+    Ranker,
+    RankingData,
+    make_ranker,
+)
+from metarank.ranker.assemble import assemble, joined_columns
+from metarank.ranker.lists import hash_numbers
+from metarank.ranker.relatives import relatives_columns, wanted_columns
+from metarank.scorers.base import LabelScorer, PointProposer
+from metarank.scorers.crossfit import (
+    OuterPart,
+    held_out_columns,
+    held_out_points,
+    held_out_shortlist,
+    nested_columns,
+)
+from metarank.scorers.source import Source, describers, with_scorers
+from metarank.types.candidates import Candidates
+from metarank.types.feature_table import Columns, FeatureTable
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.view import TrainingSet
+
+T = TypeVar("T")
+
+# Pairs for the importance of columns: so many give a share to within a few percent. With low effort a fifth.
+_IMPORTANCE_PAIRS = 500
+_FEWER_IMPORTANCE_PAIRS = 100
+# Makes their draw independent of those of folds and rows.
+_IMPORTANCE_SHIFT = 5_000_011
+
+
+def tuned(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
+    """The scorer with its free parameters tuned once on all rows, for all folds."""
+    return scorer.tuned(data.view(), n_jobs=n_jobs)
+
+
+def fitted_on_all(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
+    """A copy of the scorer, fitted on all rows, which ranks new rows."""
+    return clone(scorer).fit(data.view(), n_jobs=n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingLists:
+    """The lists that the ranker learns from, without the columns of the pairs.
+
+    Parameters
+    ----------
+    rows : int64 array (r,)
+        Training rows that the ranker learns from, ascending.
+    fold : int32 array (r,)
+        Fold of each row for the ranker.
+    unit : int64 array (r,)
+        Copies of a row and rows of its group have the same number.
+    groups : int array (r,) or None
+        Group of each row.
+    proposed : Lists
+        The candidates of the rows, m pairs, and which of them are described and ranked.
+    gains : float32 array (m,)
+    options : FitOptions
+    weight : float array (r,) or None
+    aggregation : MultiObjectiveRanker or None
+        How several objectives are ranked, instead of by the ranker of the options.
+    is_shortlisted : bool
+    is_given : bool
+        Whether candidates were given, with scores.
+    targets : dict of str to float32 array, by objective
+        Gains of the ranked pairs.
+    outer : list of OuterPart, "nested" or None
+        The rows on which the ranker is judged: these parts, those of `crossfit.nested_columns`, or each fold.
+    shown : bool array of the ranked pairs, or None
+        See `RankingData`.
+    labels : LabelDescriptions or None
+        The table of the labels, of whose relations further columns follow.
+    rejected : bool array (m,) or None
+        Pairs that a person rejected, if there are any.
+    cascade : Cascade or None
+        What chooses the ranked pairs; None if all are.
+    points : PointLists or None
+        Lists of points, where the best points of each label are learned too.
+    """
+
+    rows: np.ndarray
+    fold: np.ndarray
+    unit: np.ndarray
+    groups: np.ndarray | None
+    proposed: Lists
+    gains: np.ndarray
+    options: FitOptions
+    weight: np.ndarray | None = None
+    aggregation: MultiObjectiveRanker | None = None
+    is_shortlisted: bool = False
+    is_given: bool = False
+    targets: dict[str, np.ndarray] = field(default_factory=dict)
+    outer: list[OuterPart[Any]] | Literal["nested"] | None = None
+    shown: np.ndarray | None = None
+    labels: LabelDescriptions | None = None
+    rejected: np.ndarray | None = None
+    cascade: Cascade | None = None
+    points: PointLists | None = None
+
+    @cached_property
+    def ranked(self) -> Candidates:
+        """The pairs that the ranker learns from."""
+        return self.proposed.described
+
+    @cached_property
+    def described(self) -> Candidates:
+        """All pairs that are described, those of the lists of points included."""
+        return (
+            self.ranked if self.points is None else Candidates.united([self.ranked, self.points.candidates])
+        )
+
+    def new_ranker(self, classifier_columns: list[str]) -> Ranker:
+        """The ranker to be fitted."""
+        ranker, effort, n_pairs = self.options.ranker, self.options.effort, self.ranked.n_pairs
+        if self.aggregation is not None:
+            return ObjectivesRanker(model=self.aggregation)
+        if not isinstance(ranker, str):
+            return clone(ranker)  # type: ignore[no-any-return]
+        name = ranker_name(
+            ranker, n_pairs, is_shortlisted=self.is_shortlisted, is_given=self.is_given, effort=effort
+        )
+        if name == "pointwise" and ranker == "auto" and effort == "low":
+            return make_ranker("pointwise", n_models=FEWER_MODELS)
+        if name == "auto" and self.is_given:
+            gentle = {"num_leaves": 7, "n_rounds": 150, "learning_rate": 0.05}
+            listwise = make_ranker("listwise", **(gentle if n_pairs < GIVEN_PAIRS else {}))
+            return AutoRanker(candidates=[listwise, make_ranker("pointwise")])
+        weighed = name in ("auto", "ensemble")
+        return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
+
+
+@dataclass(frozen=True, eq=False)
+class RankedPairs:
+    """A fitted ranker and its scores of the training pairs.
+
+    Parameters
+    ----------
+    ranker : fitted Ranker
+    scores : float64 array (m,)
+        Score of each pair from a fit that did not see its row. Those of labels without evidence are `placed`.
+    feature_columns : list of str
+    raw_columns : list of str or None
+        See `metarank.ranker.assemble.assemble`.
+    importances : float64 array (F,)
+        See `importances_of`.
+    gains : float32 array (m,) or None
+        What the ranker learned if pairs were rejected: the gains, with unjudged pairs that count as relevant.
+    """
+
+    ranker: Ranker
+    scores: np.ndarray
+    feature_columns: list[str]
+    raw_columns: list[str] | None
+    importances: np.ndarray
+    gains: np.ndarray | None = None
+
+
+def ranked(
+    columns: list[Columns],
+    lists: TrainingLists,
+    n_jobs: int,
+    data: TrainingSet,
+    scorers: Sequence[LabelScorer],
+) -> RankedPairs:
+    """Assemble the columns of all scorers, in their order, and fit the ranker.
+
+    `columns` is emptied, since memory seldom holds both it and the table. `data` and the unfitted `scorers`
+    describe the rows again if the ranker is judged on nested columns.
+    """
+    of_ranked = columns_among(columns, lists.described, lists.ranked)
+    columns.clear()
+    is_classifier, options = [scorer.is_classifier for scorer in scorers], lists.options
+    table, raw, classifier_columns = assembled(of_ranked, lists, lists.ranked, is_classifier, n_jobs)
+    ranker = lists.new_ranker(classifier_columns)
+    gains = lists.proposed.of_described(lists.gains)
+    learned = RankingData.checked(table, gains, lists.weight, lists.fold, options.seed, lists.targets)
+    # An estimate of the share of the time, right within a factor of two.
+    anew = 0.5 if lists.outer == "nested" else 0.0
+    with as_part("describing anew", 0.0, anew):
+        outer = _outer_tables(lists, n_jobs, data, scorers)
+        learned = replace(learned, groups=lists.groups, outer=outer, shown=lists.shown)
+    with as_part("learning", anew, 1.0 - anew):
+        ranker, scores, believed = _learned(ranker, learned, lists, n_jobs)
+    most = _FEWER_IMPORTANCE_PAIRS if options.effort == "low" else _IMPORTANCE_PAIRS
+    importances = importances_of(ranker, table, options.seed, most)
+    return RankedPairs(ranker, scores, table.names, raw, importances, believed)
+
+
+def columns_among(columns: Sequence[Columns], described: Candidates, wanted: Candidates) -> list[Columns]:
+    """The columns of the pairs `wanted` from those of all that are `described`."""
+    if described is wanted:
+        return list(columns)
+    at = np.searchsorted(described.pair_keys, wanted.pair_keys)
+    return [{name: values[at] for name, values in of_source.items()} for of_source in columns]
+
+
+def points_ranked(columns: Sequence[Columns], lists: TrainingLists, n_jobs: int) -> Ranker:
+    """`ranked_points`, from the columns of all described pairs."""
+    assert lists.points is not None
+    of_points = columns_among(columns, lists.described, lists.points.candidates)
+    return ranked_points(of_points, lists.points, n_jobs)
+
+
+def _learned(
+    ranker: Ranker, data: RankingData, lists: TrainingLists, n_jobs: int
+) -> tuple[Ranker, np.ndarray, np.ndarray | None]:
+    """The fitted ranker, its held-out scores and, if pairs were rejected, what it learned.
+
+    It then learns first that all pairs without a label are irrelevant, and again that some of them are not.
+    """
+    if lists.rejected is None:
+        return ranker, data.placed(ranker.fit_out_of_fold(data, n_jobs)), None
+    first = clone(ranker)
+    with as_part("all unjudged irrelevant", 0.0, 0.5), taking_notes() as notes:
+        scores = data.placed(first.fit_out_of_fold(data, n_jobs))
+    rejected = lists.proposed.of_described(lists.rejected)
+    gains = believed_gains(lists.ranked, scores, data.gains, rejected, lists.options.seed)
+    if np.array_equal(gains, data.gains):
+        for text in notes:
+            note(text)
+        return first, scores, gains
+    data = replace(data, gains=gains)
+    with as_part("some unjudged relevant", 0.5, 0.5):
+        return ranker, data.placed(ranker.fit_out_of_fold(data, n_jobs)), gains
+
+
+def _outer_tables(
+    lists: TrainingLists, n_jobs: int, data: TrainingSet, scorers: Sequence[LabelScorer]
+) -> tuple[OuterPart[FeatureTable], ...] | None:
+    """The parts on which the ranker is judged; None means one fold after another."""
+    if lists.outer != "nested":
+        return None if lists.outer is None else tuple(lists.outer)
+    is_classifier = [scorer.is_classifier for scorer in scorers]
+
+    def with_table(part: OuterPart[list[Columns]]) -> OuterPart[FeatureTable]:
+        assert part.described is not None
+        seen = lists.ranked.rows(part.seen)
+        return OuterPart(
+            part.held_out, part.seen, assembled(part.described, lists, seen, is_classifier, n_jobs)[0]
+        )
+
+    return tuple(nested_columns(scorers, data, lists.ranked, n_jobs, with_table))
+
+
+def importances_of(
+    ranker: Ranker, table: FeatureTable, seed: int, most: int = _IMPORTANCE_PAIRS
+) -> np.ndarray:
+    """float64 (F,): the mean absolute contribution of each column to the scores of at most so many training
+    pairs, as a share of the sum; all 0 if nothing contributes."""
+    hashed = hash_numbers(len(table.values), seed + _IMPORTANCE_SHIFT)
+    drawn = np.argsort(hashed, kind="stable")[:most]
+    sizes = np.abs(ranker.contributions(table.pairs(np.sort(drawn)))[:, :-1]).mean(axis=0)
+    return sizes / (sizes.sum() or 1.0)
+
+
+def assembled(
+    columns: list[Columns],
+    lists: TrainingLists,
+    candidates: Candidates,
+    is_classifier: list[bool],
+    n_jobs: int,
+) -> tuple[FeatureTable, list[str] | None, list[str]]:
+    """The feature table of some candidates, the columns that enter it as they are, and those of classifiers.
+
+    `columns` is emptied. The values of a row depend on its own list alone.
+    """
+    named, classifier_columns = joined_columns(columns, is_classifier)
+    columns.clear()
+    if lists.labels is not None:
+        wanted = wanted_columns(named, classifier_columns, lists.labels)
+        named |= relatives_columns(wanted, named, candidates, lists.labels)
+    # Classifier scores are comparable between lists; beside them, distances count within the list only.
+    # With shortlists, pairs are so many and varied that raw values are informative too.
+    raw = [*classifier_columns, "prior"] if classifier_columns and not lists.is_shortlisted else None
+    table = assemble(named, candidates, standardize=lists.options.standardizes, raw=raw, n_jobs=n_jobs)
+    return table, raw, classifier_columns
+
+
+class LocalStages:
+    """Runs the stages of one fit in this process, one after another.
+
+    Parameters
+    ----------
+    data : TrainingSet
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(self, data: TrainingSet, n_jobs: int) -> None:
+        self.data = data
+        self.n_jobs = n_jobs
+        # Fits without each fold, by the number of the source, for sources that both propose and describe.
+        self._fits: dict[int, dict[int, Any]] = {}
+
+    def tuned_k(self) -> int:
+        """The number of neighbours of each label that describe a pair if features are "yang2012"."""
+        return tuned_k(self.data, n_jobs=self.n_jobs)
+
+    def tune(self, sources: list[Source]) -> list[Source]:
+        """The sources with each scorer `tuned`."""
+        return with_scorers(
+            sources, in_turn(lambda s: tuned(s.scorer, self.data, self.n_jobs), sources, name_of)
+        )
+
+    def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
+        """For each source that proposes: its k proposals for some training rows, from fits without the row's
+        fold."""
+        proposing = [i for i, source in enumerate(sources) if source.proposes]
+        self._fits = {i: {} for i in proposing if sources[i].describes}
+
+        def proposals(i: int) -> Candidates:
+            scorer, fits = sources[i].scorer, self._fits.get(i)
+            return held_out_shortlist(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        return in_turn(proposals, proposing, lambda i: sources[i].name)
+
+    def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
+        """For each source that proposes, if it searches for points: the k best rows for each label of those
+        of each fold, by fits without the fold. After `propose`, for the same rows."""
+
+        def proposals(i: int) -> Candidates | None:
+            scorer, fits = sources[i].scorer, self._fits.get(i)
+            if not isinstance(scorer, PointProposer):
+                return None
+            return held_out_points(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        proposing = [i for i, source in enumerate(sources) if source.proposes]
+        return in_turn(proposals, proposing, lambda i: sources[i].name)
+
+    def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
+        """For each source that describes: its columns for candidates of some training rows, as if the rows
+        were new."""
+        describing = [i for i, source in enumerate(sources) if source.describes]
+
+        def columns_of(i: int) -> Columns:
+            scorer, fits = sources[i].scorer, self._fits.pop(i, None)
+            return held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        columns = in_turn(columns_of, describing, lambda i: sources[i].name)
+        self.data.release("held-out")
+        return columns
+
+    def rank(self, columns: list[Columns], lists: TrainingLists, sources: list[Source]) -> RankedPairs:
+        """`ranked`."""
+        return ranked(columns, lists, self.n_jobs, self.data, describers(sources))
+
+    def rank_points(self, columns: list[Columns], lists: TrainingLists) -> Ranker:
+        """`ranked_points`, from the columns of all described pairs, which are left as they are."""
+        return points_ranked(columns, lists, self.n_jobs)
+
+    def fit_on_all(self, sources: list[Source]) -> list[Source]:
+        """The sources with each scorer `fitted_on_all`."""
+        with single_threaded_blas():
+            return with_scorers(
+                sources, in_turn(lambda s: fitted_on_all(s.scorer, self.data, self.n_jobs), sources, name_of)
+            )
+
+
+def name_of(source: Source) -> str:
+    """Name of a source in reports."""
+    return source.name

@@ -1,0 +1,345 @@
+"""`Guarantees`: label sets whose recall or precision is guaranteed, whatever the quality of the scores."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.elementary import log1p
+from metarank._util.parameters import check_real
+from metarank.persist.fields import Array, Integer, Number
+from metarank.persist.spec import Saved, Spec
+from metarank.thresholds.lists import ScoredLists
+
+CONFIDENCE = 0.9
+_NUMBER = r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)"
+_WISH = re.compile(rf"(recall|precision)>={_NUMBER}")
+# Log-odds of the cuts that are tried. They are the same for all data, as the guarantee needs it.
+_RECALL_CUTS = np.arange(-280, 121) / 20
+_PRECISION_CUTS = np.arange(-120, 201) / 20
+# Rows beyond these make the margin no smaller than anyone sees.
+_MOST_ROWS = 4000
+# Halvings of [0, 1]: bounds are exact to 2^-16, and rounded up.
+_HALVINGS = 16
+
+
+def check_confidence(confidence: float | None) -> float | None:
+    """A confidence as a float, or None; an error for anything but a number between 0 and 1."""
+    if confidence is None:
+        return None
+    check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "None or a number between 0 and 1")
+    return float(confidence)
+
+
+class Wish(NamedTuple):
+    """What is to be guaranteed: "recall" or "precision" of at least a level in (0, 1)."""
+
+    of: str
+    level: float
+
+    def __str__(self) -> str:
+        return f"{self.of}>={self.level:.12g}"
+
+
+def parse_wish(optimize: str) -> Wish | None:
+    """The wish in "recall>=0.9" or "precision>=0.8"; None for any other text.
+
+    Raises
+    ------
+    ValueError
+        If the level does not lie between 0 and 1.
+
+    Examples
+    --------
+    >>> str(parse_wish("Recall >= 0.9")), parse_wish("micro-f1")
+    ('recall>=0.9', None)
+    """
+    match = _WISH.fullmatch(optimize.lower().replace(" ", ""))
+    if match is None:
+        return None
+    of, level = match[1], float(match[2])
+    if not 0 < level < 1:
+        raise ValueError(f"optimize must guarantee a share between 0 and 1, got {optimize!r:.80}")
+    return Wish(of, level)
+
+
+def attained(wish: Wish, found: sp.csr_matrix, relevant: sp.csr_matrix) -> float:
+    """The mean recall or precision of label sets, over the rows that count; 0 where none does.
+
+    Parameters
+    ----------
+    wish : Wish
+    found, relevant : CSR (n, L)
+        Of ones, and of values > 0.
+
+    Examples
+    --------
+    >>> found, relevant = sp.csr_matrix([[1, 1, 0], [0, 0, 1]]), sp.csr_matrix([[1, 0, 0], [1, 1, 1]])
+    >>> attained(Wish("precision", 0.9), found, relevant), attained(Wish("recall", 0.9), found, relevant)
+    (0.75, 0.6666666666666666)
+    """
+    hits = np.asarray(found.multiply(relevant > 0).sum(axis=1)).ravel()
+    of = np.diff((relevant if wish.of == "recall" else found).indptr)
+    return float((hits[of > 0] / of[of > 0]).mean()) if of.any() else 0.0
+
+
+class Guarantees(Saved):
+    """Which recall and which precision can be guaranteed, and by which cut.
+
+    The *recall* of a row is the share of its relevant labels that are kept, missed ones counted; rows without
+    a relevant label do not count. The *precision* of a row is the share of its kept labels that are relevant;
+    rows for which nothing is kept do not count. What is guaranteed is the mean over the rows that count, or
+    over groups, each by the mean of its rows.
+
+    A set keeps the pairs whose calibrated probability reaches a cut. For each cut of a fixed grid,
+    `betting_bounds` limits the mean loss (1 - recall, 1 - precision) with the confidence, and
+    `conformal_bounds` its expectation; the larger of the two counts. From the safest cut on, cuts are tested
+    one after another (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei 2021, "Learn then
+    Test"), so that one confidence holds for the whole walk, and the loss need not be monotone. For recall the
+    safest cut keeps all; for precision it is the one of which the probabilities expect most.
+
+    Guarantee: if new rows are exchangeable with those of the fit, then with a probability of at least
+    `confidence` over the draw of the rows of the fit, the expected recall or precision of a new row is at
+    least the level. Recall also holds on average over all draws (conformal risk control: Angelopoulos,
+    Bates, Fisch, Lei & Schuster 2022, theorem 1). With `confidence` None recall is guaranteed on average
+    alone, by smaller sets, and precision, for which there is no such theorem, not at all.
+
+    Assumptions: two things make this approximate. The probabilities of the rows of the fit come from
+    calibrations (and, in `MetaRanker`, from models) without the row's fold; they are exchangeable with those
+    of new rows only as far as models without a fold are like the model of all. And the forms of the
+    calibration were chosen on all rows. `experiments/guarantees` shows what is left of it. The value attained
+    on m new rows scatters about its expectation, by its standard error.
+
+    Margin: about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, with n rows that count and the standard
+    deviation sd of their loss. For 300 rows, sd .25 and confidence 0.9, a recall of .93 is aimed at where .9
+    is guaranteed. Without confidence it is about ``1 / (n + 1)``. So few rows allow no strict guarantee.
+
+    Attributes
+    ----------
+    confidence : float or None
+    n_rows : int
+        Rows, or groups, that the guarantees are from, at most 4,000.
+    unseen : float
+        Mean number of relevant labels of a row that are not candidates.
+    recall_cuts, precision_cuts : float64 arrays
+        From the safest cut on.
+    recall, precision : float64 arrays
+        What each cut can guarantee, not increasing.
+    """
+
+    recall: np.ndarray
+    precision: np.ndarray
+    recall_cuts: np.ndarray
+    precision_cuts: np.ndarray
+    n_rows: int
+    unseen: float
+
+    saved: ClassVar[Spec] = Spec(
+        Number("confidence", 0, 1, optional=True),
+        Integer("n_rows"),
+        Number("unseen", 0),
+        Array("recall_cuts", np.float64, ("recall",), floats="extended"),
+        Array("recall", np.float64, ("recall",), least=0, most=1),
+        Array("precision_cuts", np.float64, ("precision",)),
+        Array("precision", np.float64, ("precision",), least=0, most=1),
+    )
+
+    def __init__(self, confidence: float | None = CONFIDENCE) -> None:
+        self.confidence: float | None = check_confidence(confidence)
+
+    def fit(
+        self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0
+    ) -> Guarantees:
+        """Learn from lists with relevance and cross-fitted log-odds.
+
+        Parameters
+        ----------
+        lists : ScoredLists
+        missed : int array (n,)
+            Relevant labels of each row that are not among its pairs.
+        group : int array (n,), optional
+            Groups that are exchangeable, instead of rows.
+        seed : int
+            Of the order of the rows.
+        """
+        n = lists.n_rows
+        self.unseen = float(missed.sum()) / max(1, n)
+        rows, unit = _drawn(np.arange(n) if group is None else group, seed)
+        self.n_rows = int(unit.max(initial=-1)) + 1
+        drawn, missed = lists.rows(rows), missed[rows]
+        self._learn_recall(drawn, missed, unit)
+        self._learn_precision(drawn, unit)
+        return self
+
+    def _learn_recall(self, lists: ScoredLists, missed: np.ndarray, unit: np.ndarray) -> None:
+        n_relevant = lists.relevant_per_row + missed
+        found = _kept_at(_RECALL_CUTS, lists.logits[lists.truth], lists.row[lists.truth], lists.n_rows)
+        self.recall_cuts = _RECALL_CUTS
+        if not lists.candidates.is_full:
+            # Sets of all labels guarantee nothing worth having, those of all candidates do.
+            everything = lists.relevant_per_row[:, None]
+            found, self.recall_cuts = np.hstack([everything, found]), np.append(-np.inf, _RECALL_CUTS)
+        counts = n_relevant > 0
+        losses, counted = _by_unit(
+            1 - found[counts] / n_relevant[counts, None], np.ones((counts.sum(), 1), bool), unit[counts]
+        )
+        losses = losses[counted[:, 0]]
+        bounds = np.minimum(conformal_bounds(losses), 1.0)
+        if self.confidence is not None:
+            bounds = np.maximum(bounds, betting_bounds(losses, self.confidence))
+        self.recall = 1 - np.maximum.accumulate(bounds)
+
+    def _learn_precision(self, lists: ScoredLists, unit: np.ndarray) -> None:
+        n, cuts, truth = lists.n_rows, _PRECISION_CUTS, lists.truth
+        if self.confidence is None:
+            self.precision_cuts, self.precision = np.zeros(0), np.zeros(0)
+            return
+        kept = _kept_at(cuts, lists.logits, lists.row, n)
+        right = _kept_at(cuts, lists.logits[truth], lists.row[truth], n)
+        expected = _kept_at(cuts, lists.logits, lists.row, n, lists.probabilities)
+        some = kept > 0
+        losses, counted = _by_unit(np.where(some, 1 - right / np.maximum(kept, 1), 0.0), some, unit)
+        bounds = betting_bounds(losses, self.confidence, counted)
+        first = _least_expected(np.where(some, 1 - expected / np.maximum(kept, 1), 0.0), some)
+        self.precision_cuts = cuts[first::-1].copy()
+        self.precision = 1 - np.maximum.accumulate(bounds[first::-1])
+
+    def best(self, of: str) -> float:
+        """The greatest recall or precision that can be guaranteed; 0 if none can."""
+        return float(getattr(self, of).max(initial=0.0))
+
+    def check(self, wish: Wish) -> None:
+        """Raise ValueError, which names the best that can be had, if a wish cannot be guaranteed."""
+        best = self.best(wish.of)
+        if wish.level > best:
+            if wish.of == "precision" and self.confidence is None:
+                raise ValueError(f"optimize: {wish} needs a confidence, got confidence=None")
+            sure = "on average" if self.confidence is None else f"with confidence {self.confidence:g}"
+            raise ValueError(
+                f"optimize: {wish} cannot be guaranteed {sure} from {self.n_rows} rows; the best that can be "
+                f"had is {wish.of}>={np.floor(best * 1000) / 1000:.3f}"
+            )
+
+    def keep(self, lists: ScoredLists, wish: Wish) -> np.ndarray:
+        """bool (m,): the pairs of the smallest sets (recall) or largest sets (precision) that keep the
+        guarantee."""
+        self.check(wish)
+        last = int(np.count_nonzero(getattr(self, wish.of) >= wish.level)) - 1
+        cut = (self.recall_cuts if wish.of == "recall" else self.precision_cuts)[last]
+        return lists.logits >= cut
+
+
+def _drawn(group: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most 4,000 units in the order of a hash: their rows, and the number of the unit of each."""
+    _, first, number = np.unique(group, return_index=True, return_inverse=True)
+    order = np.argsort(_core.fold_of_rows(len(group), 2**31 - 1, seed)[first], kind="stable")
+    place = np.empty(len(first), np.int64)
+    place[order] = np.arange(len(first))
+    unit = place[number]
+    rows = np.argsort(unit, kind="stable")
+    rows = rows[unit[rows] < _MOST_ROWS]
+    return rows, unit[rows]
+
+
+def _kept_at(
+    cuts: np.ndarray, z: np.ndarray, row: np.ndarray, n: int, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """For each row and each of the ascending cuts, how many pairs (or what weight) have z >= cut, (n, G)."""
+    width = len(cuts) + 1
+    passed = np.searchsorted(cuts, z, side="right")
+    at = np.bincount(row * width + passed, weights=weight, minlength=n * width).reshape(n, width)
+    return np.cumsum(at[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+
+def _by_unit(losses: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of the losses that count in each unit (numbered in order), and whether any does."""
+    n = int(unit.max(initial=-1)) + 1
+    total, count = (np.zeros((n, losses.shape[1])) for _ in range(2))
+    np.add.at(total, unit, losses * counted)
+    np.add.at(count, unit, np.broadcast_to(counted, losses.shape))
+    return total / np.maximum(1, count), count > 0
+
+
+def _least_expected(losses: np.ndarray, counted: np.ndarray) -> int:
+    """The column of the least upper bound of the losses that the probabilities expect, without a label."""
+    count = np.maximum(1, counted.sum(axis=0))
+    mean = np.cumsum(losses * counted, axis=0)[-1] / count
+    margin = np.sqrt(2 * np.maximum(mean * (1 - mean), 1e-4) / count) + 2.0 / count
+    return int(np.argmin(np.where(counted.any(axis=0), mean + margin, np.inf)))
+
+
+# --- bounds of a mean loss, for any distribution of the losses ---------------------
+
+
+def betting_bounds(losses: np.ndarray, confidence: float, counted: np.ndarray | None = None) -> np.ndarray:
+    """For each column an upper bound of the mean loss of new rows.
+
+    Waudby-Smith & Ramdas (2024), as in Bates et al. (2021), proposition 5: someone bets on each row that its
+    loss is below R, with stakes that depend on earlier rows only. If the mean is R or more, the capital
+    exceeds 1 / (1 - confidence) with a probability of at most 1 - confidence. The bound is the least R at
+    which the capital gets there.
+
+    Parameters
+    ----------
+    losses : float64 array (n, G)
+        Losses in [0, 1] of n independent rows, in an order that does not depend on them.
+    confidence : float in (0, 1)
+    counted : bool array (n, G), optional
+        The rows that a column counts; the bound is for the mean over such rows.
+
+    Returns
+    -------
+    float64 array (G,)
+        In [0, 1], rounded up to a multiple of 2^-16; 1 where too few rows count.
+
+    Examples
+    --------
+    Twenty losses of zero. The stakes are sqrt(2 log(10) / 20 / .25) = .960 at first, and 1 from then on:
+
+    >>> betting_bounds(np.zeros((20, 1)), 0.9).round(4)
+    array([0.1223])
+    """
+    wealth = math.log(1 / (1 - confidence))
+    losses = np.ascontiguousarray(losses.T)
+    counted = np.ones(losses.shape, bool) if counted is None else np.ascontiguousarray(counted.T)
+    stakes = _stakes(losses, counted, wealth)
+    low, high = np.zeros(len(losses)), np.ones(len(losses))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        capital = np.cumsum(log1p(-stakes * (losses - middle[:, None])), axis=1)
+        enough = capital.max(axis=1, initial=0.0) >= wealth
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    return high
+
+
+def _stakes(losses: np.ndarray, counted: np.ndarray, wealth: float) -> np.ndarray:
+    """What is staked on each row, (G, n): large where losses so far vary little; 0 on rows not counted."""
+    seen = np.cumsum(counted, axis=1)
+    mean = (0.5 + np.cumsum(losses * counted, axis=1)) / (1 + seen)
+    spread = np.cumsum((losses - mean) ** 2 * counted, axis=1)
+    variance = np.full(losses.shape, 0.25)
+    variance[:, 1:] = ((0.25 + spread) / (1 + seen))[:, :-1]
+    total = np.maximum(1, seen[:, -1:])
+    stakes: np.ndarray = np.minimum(1.0, np.sqrt(2 * wealth / (total * variance))) * counted
+    return stakes
+
+
+def conformal_bounds(losses: np.ndarray) -> np.ndarray:
+    """For each column the least alpha that conformal risk control guarantees, float64 (G,).
+
+    Angelopoulos, Bates, Fisch, Lei & Schuster (2022), eq. 4 with B = 1: n / (n + 1) R + 1 / (n + 1), where R
+    is the mean of the n losses.
+
+    Examples
+    --------
+    >>> conformal_bounds(np.array([[0.0], [0.5], [0.0]]))
+    array([0.375])
+    """
+    n = len(losses)
+    bounds: np.ndarray = (np.cumsum(np.vstack([losses, np.ones(losses.shape[1])]), axis=0)[-1]) / (n + 1)
+    return bounds
