@@ -11,6 +11,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from points import PropensityFit, PropensityPoints
 from svg_panels import (
     LEGEND_ROW,
     Plot,
@@ -23,11 +24,10 @@ from svg_panels import (
     style_of,
     ticks,
 )
+from weights import WeightKind, label_weights
 
 from metarank.apps.report.charts import percent
-from metarank.metrics.propensity.curve import PRESETS, inv_propensity
-from metarank.metrics.propensity.points import PropensityFit, PropensityPoints
-from metarank.metrics.propensity.weights import WeightKind, label_weights
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 _STYLE = style_of(
     "propensities",

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 from borrowed import SEED, Figures
 from curves_drawing import plot_propensities
+from points import PropensityPoints, fit_propensity
 from relations import Relation
 from scipy.optimize import least_squares
 
-from metarank.metrics.propensity import (
-    PRESETS,
-    PropensityPoints,
-    fit_propensity,
-    inv_propensity,
-)
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 RESAMPLES = 40
 LEAST_TO_DRAW = 40

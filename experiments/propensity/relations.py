@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from borrowed import SEED
+from points import PropensityPoints
 from relations_estimates import (
     propensities_from_hierarchy,
     propensities_from_substitutes,
@@ -22,11 +23,7 @@ from relations_estimates import (
 
 from metarank import data
 from metarank.data.pydocs import own_labels
-from metarank.metrics.propensity import (
-    PRESETS,
-    PropensityPoints,
-    inv_propensity,
-)
+from metarank.metrics.propensity import PRESETS, inv_propensity
 
 Estimate = Callable[[sp.csr_matrix], PropensityPoints]
 

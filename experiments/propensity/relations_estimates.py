@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from points import PropensityPoints
 
-from metarank.metrics.propensity.points import PropensityPoints
 from metarank.types.checks import check_labels
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from borrowed import Figures
 from curves_drawing import plot_propensities
+from points import fit_propensity
 from relations_estimates import propensities_from_symmetry
 
 from metarank import data
 from metarank.data.pydocs import own_labels
-from metarank.metrics.propensity import fit_propensity
 
 
 def estimate(figure: Path) -> Figures:

@@ -15,8 +15,7 @@ from metarank import metrics
 from metarank._util.printable import first_few
 from metarank.data.dataset import Dataset
 from metarank.data.separators import cut_labels, described, same_separator
-from metarank.metrics.propensity import inv_propensity
-from metarank.metrics.propensity.curve import counts_of_weights
+from metarank.metrics.propensity import counts_of_weights, inv_propensity
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
 from metarank.model.answering.answer import ranking_of
 from metarank.model.answering.explain import said_of_unknown_rows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metarank._util.parameters import POSITIVE, check_real
-from metarank.metrics.propensity.curve import inv_propensity, label_counts
+from metarank.metrics.propensity import inv_propensity, label_counts
 
 WeightKind = Literal["inverse-propensity", "power", "log"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metarank.metrics.propensity.curve import inv_propensity
+from metarank.metrics.propensity import inv_propensity
 
 # Where a and b are looked for. All published values lie far inside.
 A_BOUNDS = (1e-3, 10.0)
