@@ -59,7 +59,7 @@ def places() -> dict[str, str]:
 
 def experiments() -> list[Any]:
     """The pages of experiments, for the menu."""
-    pages: list[Any] = ["experiments/README.md"]
+    pages: list[Any] = ["experiments/README.md", "experiments/tried.md"]
     folders: dict[str, list[str]] = {}
     for name in places():
         if name.startswith("experiments/") and name.count("/") == 2 and name.endswith(".md"):

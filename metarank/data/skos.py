@@ -1,6 +1,6 @@
 """What is SKOS in the triples of a file (Turtle, N-Triples, RDF/XML, JSON-LD), as a stream of pyoxigraph.
 
-No graph is built: names and relations are kept, nothing else; see `experiments/long_documents`.
+No graph is built: names and relations are kept, nothing else; see `experiments/tried.md`.
 """
 
 from __future__ import annotations

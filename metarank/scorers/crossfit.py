@@ -8,7 +8,7 @@ influence that choice, but not the row's own held-out value under it.
 K refits on (K - 1) / K of the rows cost about K - 1 fits, which proposing and describing share. Scorers with
 a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K. Label trees
 have no closed form, and share nothing between folds: a hierarchy that has seen a row's labels makes the row's
-held-out scores better than those of a new row (experiments/leave_fold_out).
+held-out scores better than those of a new row (experiments/tried.md).
 
 The *reported* held-out quality needs more. The column of a pair tells how many relevant rows its label has
 outside the pair's fold, and so how many it has inside. A ranker that learns from columns which know the

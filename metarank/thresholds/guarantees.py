@@ -112,7 +112,7 @@ class Guarantees(Saved):
     Assumptions: two things make this approximate. The probabilities of the rows of the fit come from
     calibrations (and, in `MetaRanker`, from models) without the row's fold; they are exchangeable with those
     of new rows only as far as models without a fold are like the model of all. And the forms of the
-    calibration were chosen on all rows. `experiments/guarantees` shows what is left of it. The value attained
+    calibration were chosen on all rows. `experiments/tried.md` shows what is left of it. The value attained
     on m new rows scatters about its expectation, by its standard error.
 
     Margin: about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, with n rows that count and the standard

@@ -24,7 +24,7 @@ from metarank.persist.fields import Array, Field, Ids, Integer, Number
 INDEXES: Final = ("auto", "flat", "hnsw")
 # Fewer rows are compared one by one, whatever index is asked for: that is quick enough.
 LEAST_ROWS = 10_000
-# "auto": from here on HNSW (experiments/neighbors).
+# "auto": from here on HNSW (experiments/tried.md).
 AUTO_ROWS = 50_000
 # Values of at most 2^40 are squared as they are; a query's are held to 10^15.
 _EXPONENT, _FAR = 40, np.float32(1e15)

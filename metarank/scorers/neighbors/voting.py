@@ -273,7 +273,7 @@ class NeighborShortlister(LabelScorer):
     length and v the vote without the factor 1 / p_l. So a rare label gets votes from similar names, such as
     "gene_expression_data" from "gene_expression".
 
-    An approximate index misses a few per cent of the neighbours (experiments/neighbors). Its results do not
+    An approximate index misses a few per cent of the neighbours (experiments/tried.md). Its results do not
     depend on the number of threads or the split of the batch, and never contain a row outside the view.
 
     Examples
