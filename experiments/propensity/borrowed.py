@@ -15,7 +15,6 @@ from study import Figures, Study, digest_of_sources, log  # noqa: E402
 from systems import (  # noqa: E402
     Clock,
     K,
-    NotHere,
     Outcome,
     Settings,
     System,
@@ -36,7 +35,6 @@ __all__ = [
     "Clock",
     "Figures",
     "K",
-    "NotHere",
     "Outcome",
     "Problem",
     "SetSpec",

@@ -8,15 +8,12 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from borrowed import SEED, Figures, Problem, bullets, digest_of_sources, number, table, verdict
 from collection import NATURAL, REFERENCE
 from contenders import KS, TREE_PEERS, YARDSTICK
-from drawings import span
-from simulation import JUDGED, TEST_MASKINGS, TRAINING_MASKINGS
 
 import metarank
 
@@ -39,10 +36,8 @@ class Results:
 
     problems: dict[str, Problem] = field(default_factory=dict)
     figures: dict[str, dict[str, Figures]] = field(default_factory=dict)
-    simulations: dict[str, dict[str, list[Figures]]] = field(default_factory=dict)
     bins: dict[str, tuple[list[Figures], dict[str, np.ndarray]]] = field(default_factory=dict)
     seeds: list[Figures] = field(default_factory=list)
-    symmetry: Figures | None = None
 
     def done(self, name: str) -> dict[str, Figures]:
         """The runs of a set that were made."""
@@ -52,7 +47,7 @@ class Results:
         return [name for name in self.problems if name != REFERENCE and self.done(name)]
 
 
-def write(results: Results, pictures: dict[str, Path]) -> str:
+def write(results: Results) -> str:
     """The whole page."""
     sections = [
         "# Propensities: the tables and figures of Jain et al. (2016)",
@@ -61,9 +56,7 @@ def write(results: Results, pictures: dict[str, Path]) -> str:
         claims(results),
         *(set_table(results, name) for name in results.tabled()),
         authors_table(results),
-        *(simulation(name, parts, pictures) for name, parts in results.simulations.items()),
-        frequency(results.bins, pictures.get("contributions")),
-        symmetry(results, pictures),
+        frequency(results.bins),
         provenance(results),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -240,90 +233,14 @@ def _authors_times(results: Results) -> str:
     return "\n\n".join([text, table(head, rows), bullets(lines)])
 
 
-def simulation(name: str, parts: dict[str, list[Figures]], pictures: dict[str, Path]) -> str:
-    """Figure 3, as tables and as a picture."""
-    estimates, training, wrong = (parts[p] for p in ("estimates", "training", "wrong curves"))
-    out = [
-        f"## Missing labels, simulated on {name} (Fig. 3)",
-        f"{name} is taken as complete; labels go missing by curves of its training counts, each pair on its "
-        "own. nDCG@3 and P@3 in (b) are those of Table 1, with a constant denominator.",
-    ]
-    if f"simulation {name}" in pictures:
-        out.append(f"![the four panels of Fig. 3]({pictures[f'simulation {name}'].name})")
-    rows = [
-        [_curve(r), f"{100 * r['missing']:.1f}", r["metric"], *(f"{100 * r[c]:.2f}" for c in _ESTIMATED)]
-        for r in estimates
-    ]
-    head = ["curve", "% missing", "metric", "complete labels", "plain", "unbiased", "std. error of unbiased"]
-    inside = sum(abs(r["unbiased"] - r["complete"]) <= 2 * r["error"] for r in estimates)
-    below = all(r["plain"] < r["complete"] - 2 * r["error"] for r in estimates)
-    out += [
-        f"(a), (b): FastXML trained on complete labels, judged on test labels of which some are missing; "
-        f"means over {TEST_MASKINGS} maskings.",
-        table(head, rows),
-        bullets(
-            [
-                f"unbiased estimate within two standard errors of the complete value: {inside} of "
-                f"{len(estimates)} (95 % expected, and the rows of a curve share their maskings)",
-                f"plain value too low for every curve: {verdict(below)}",
-            ]
-        ),
-    ]
-    rows, margins = [], []
-    for row in training:
-        fast, pfast = (np.array(row[system]) for system in TREES[:2])
-        margins.append(100 * (pfast - fast).mean())
-        rows.append([_curve(row), f"{100 * fast.mean():.2f}", f"{100 * pfast.mean():.2f}"])
-        rows[-1] += [
-            f"{100 * d:+.2f}" for d in (margins[-1] / 100, (pfast - fast).min(), (pfast - fast).max())
-        ]
-    won = sum(margin > 0 for margin in margins)
-    out += [
-        f"(c): trained on what is left, {JUDGED} on complete test labels; means over {TRAINING_MASKINGS} "
-        "maskings. PfastXML has the right propensities.",
-        table(["curve", "FastXML", "PfastXML", "mean difference", "least", "greatest"], rows),
-        bullets([f"PfastXML above FastXML: {verdict(won == len(margins))} ({won} of {len(margins)} curves)"]),
-    ]
-    none = float(np.mean(wrong[0][JUDGED]))
-    rows = [[r["propensities"], f"{100 * np.mean(r[JUDGED]):.2f}"] for r in wrong]
-    for row, r in zip(rows, wrong):
-        row.append(f"{100 * (np.mean(r[JUDGED]) - none):+.2f}")
-    better = [row[0] for row in rows[2:] if float(row[2]) > 0]
-    out += [
-        f"(d): labels missing by the reference curve ({_curve_name(training)}), PfastXML trained with the "
-        f"propensities named; {JUDGED} on complete test labels.",
-        table(["propensities", JUDGED, "over none"], rows),
-        bullets(
-            [
-                f"right propensities above none: {verdict(float(rows[1][2]) > 0)}",
-                f"others above none: {len(better)} of {len(rows) - 2}",
-            ]
-        ),
-    ]
-    return "\n\n".join(out)
-
-
-_ESTIMATED = ("complete", "plain", "unbiased", "error")
-
-
-def _curve(row: Figures) -> str:
-    return "A = {:g}, B = {:g}".format(*row["curve"])
-
-
-def _curve_name(training: list[Figures]) -> str:
-    return _curve(training[len(training) // 2])
-
-
-def frequency(
-    made: dict[str, tuple[list[Figures], dict[str, np.ndarray]]], picture: Path | None, k: int = 5
-) -> str:
+def frequency(made: dict[str, tuple[list[Figures], dict[str, np.ndarray]]]) -> str:
     """A panel of Figure 4."""
     rows, lines = [], []
     for name, (bins, systems) in made.items():
         for system, values in systems.items():
             cells = [f"{100 * values[b['bin']]:.2f}" for b in bins]
             rows.append([name, system, *cells, *[""] * (5 - len(bins)), f"{100 * values.sum():.2f}"])
-        told = "; ".join(f"{b['labels']:,} labels of {span(b)}" for b in bins)
+        told = "; ".join(f"{b['labels']:,} labels of {_points_of(b)}" for b in bins)
         lines.append(f"{name}, training points of the labels: {told}")
         if all(s in systems for s in TREES):
             rarest = [values[bins[0]["bin"]] for values in (systems[s] for s in TREES)]
@@ -334,59 +251,17 @@ def frequency(
     if not rows:
         return ""
     parts = [
-        f"## Where PSP@{k} comes from, by label frequency (Fig. 4)",
+        "## Where PSP@5 comes from, by label frequency (Fig. 4)",
         "Labels with a training and a test point, in fifths by their training points; labels of equal counts "
-        f"stay together. What a bin adds to PSP@{k}, in points.",
+        "stay together. What a bin adds to PSP@5, in points.",
     ]
-    if picture is not None:
-        parts.append(f"![contributions to PSP@{k}]({picture.name})")
-    head = ["set", "system", "1, rarest", "2", "3", "4", "5", f"PSP@{k}"]
+    head = ["set", "system", "1, rarest", "2", "3", "4", "5", "PSP@5"]
     return "\n\n".join([*parts, table(head, rows), bullets(lines)])
 
 
-def symmetry(results: Results, pictures: dict[str, Path]) -> str:
-    """Propensities of pydocs."""
-    made = results.symmetry
-    if made is None:
-        return ""
-    fit = made["fit"]
-    rows = [
-        [
-            _range(r),
-            f"{r['labels']:,}",
-            f"{r['found']:,} of {r['possible']:,}",
-            f"{r['found'] / r['possible']:.2f}",
-        ]
-        for r in made["rows"]
-    ]
-    shares = [r["found"] / r["possible"] for r in made["rows"]]
-    rising = all(a < b for a, b in pairwise(shares))
-    curve = f"A = {fit['a']:.3g}, B = {fit['b']:.3g}, root mean squared error {fit['error']:.2f}"
-    bound = (
-        "; it sits at the bound of the search: eq. 1 does not have the shape of these propensities, and "
-        "these A and B are not to be used"
-        if fit["at_bound"]
-        else "; inside the bounds of the search"
-    )
-    parts = [
-        "## pydocs: propensities from symmetric relations (section 5, Fig. 2)",
-        f"If the documentation of a names b, that of b should name a. {made['points']:,} labels with at "
-        "least one known pair; a fit weighs each by its known pairs. Propensities come out too high if "
-        "authors answer those who name them.",
-        f"![propensities of pydocs]({pictures['pydocs'].name})",
-        table(["points of the label", "labels", "answered", "propensity"], rows),
-        bullets(
-            [
-                f"fit of eq. 1: {curve}{bound}",
-                f"propensities rise with the number of points: {verdict(rising)}",
-            ]
-        ),
-    ]
-    return "\n\n".join(parts)
-
-
-def _range(row: Figures) -> str:
-    return f"{row['low']}" if row["low"] == row["high"] else f"{row['low']} to {row['high']:,}"
+def _points_of(b: Figures) -> str:
+    """The training points of a bin's labels."""
+    return f"{b['least']}" if b["least"] == b["most"] else f"{b['least']} to {b['most']:,}"
 
 
 def provenance(results: Results) -> str:

@@ -1,7 +1,7 @@
 """Propensities: the tables and figures of Jain et al. (2016), metarank and peers, on public sets.
 
 python experiments/shortlist_speed/environments.py    (once: the peers, from the package index)
-python experiments/propensity/run.py [--sets bibtex,pydocs] [--parts tables,pydocs] [--kept]
+python experiments/propensity/run.py [--sets bibtex,pydocs] [--kept]
 
 What is kept is not run again, so that an interrupted study goes on where it stopped.
 """
@@ -17,23 +17,16 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-import numpy as np  # noqa: E402
 from borrowed import SPEED_CACHE, Problem, Settings, Study, log  # noqa: E402
 from chapters import TREES, Results, write  # noqa: E402
 from collection import REFERENCE, SETS, load  # noqa: E402
 from contenders import contenders, judge, other_seeds  # noqa: E402
-from drawings import contribution_figure, simulation_figure  # noqa: E402
-from simulation import estimates, training, wrong_curves  # noqa: E402
-from symmetry import estimate  # noqa: E402
 from tail_gain import contributions, describe_bins  # noqa: E402
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options  # noqa: E402
 
 _HERE = Path(__file__).parent
-# Small enough for some fifty fits more.
-_SIMULATED = ("bibtex", "LLMs4Subjects-dev-en", "EURLex-4K")
-PARTS = ("tables", "simulation", "pydocs")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,7 +34,6 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", default=",".join(SETS), help=f"among {', '.join(SETS)}")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"among {', '.join(PARTS)}")
     parser.add_argument("--only", default="", help="run these systems alone, separated by semicolons")
     parser.add_argument("--again", default="", help="systems to run even where a run is kept")
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept, run nothing")
@@ -50,16 +42,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--environments", type=Path, default=SPEED_CACHE / "environments")
     add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
-    names, parts = options.sets.split(","), options.parts.split(",")
-    for given, known in ((names, SETS), (parts, PARTS)):
-        if unknown := set(given) - set(known):
-            parser.error(f"{', '.join(sorted(unknown))}: not among {', '.join(known)}")
-    whole = WholePage(options, parser, ("sets", "parts"))
+    names = options.sets.split(",")
+    if unknown := set(names) - set(SETS):
+        parser.error(f"{', '.join(sorted(unknown))}: not among {', '.join(SETS)}")
+    whole = WholePage(options, parser, ("sets",))
     settings = Settings(options.environments, options.peers_cache, options.kept)
     only, again = (tuple(filter(None, given.split(";"))) for given in (options.only, options.again))
     study = Study(options.cache, settings, only, again, judge)
 
-    results, pictures = Results(), {}
+    results = Results()
     for name in names:
         try:
             problem = load(name, options.peers_cache)
@@ -67,23 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
             log(f"{name} is left out: {error}")
             continue
         results.problems[name] = problem
-        if "tables" in parts:
-            _tables(study, results, problem)
-        if "simulation" in parts and name in _SIMULATED:
-            _simulate(study, results, problem)
-    for name, made in results.simulations.items():
-        problem = results.problems[name]
-        counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
-        pictures[f"simulation {name}"] = whole.folder / f"simulation-{name}.svg"
-        drawn = simulation_figure(counts, problem.Y.shape[0], *made.values())
-        pictures[f"simulation {name}"].write_text(drawn)
-    if results.bins:
-        pictures["contributions"] = whole.folder / "contributions.svg"
-        pictures["contributions"].write_text(contribution_figure(results.bins))
-    if "pydocs" in parts and "pydocs" in names:
-        pictures["pydocs"] = whole.folder / "pydocs.svg"
-        results.symmetry = estimate(pictures["pydocs"])
-    whole.write(write(results, pictures))
+        _tables(study, results, problem)
+    whole.write(write(results))
     return 0
 
 
@@ -98,14 +74,6 @@ def _tables(study: Study, results: Results, problem: Problem) -> None:
     added = {name: contributions(problem, made.found) for name, made in outcomes.items() if made is not None}
     if added:
         results.bins[problem.name] = (describe_bins(problem), added)
-
-
-def _simulate(study: Study, results: Results, problem: Problem) -> None:
-    """Fig. 3, where all of it is kept or made."""
-    makers = {"estimates": estimates, "training": training, "wrong curves": wrong_curves}
-    made = {part: study.rows(problem, part, maker) for part, maker in makers.items()}
-    if all(made.values()):
-        results.simulations[problem.name] = made
 
 
 if __name__ == "__main__":

@@ -108,7 +108,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "fusion/run.py": None,
     "latency/floor.py": None,
     "latency/run.py": None,
-    "propensity/estimates.py": None,
     "propensity/run.py": None,
     "scale/run.py": None,
     "search_filters/run.py": None,

@@ -64,7 +64,7 @@ class TailClassifiers(LabelScorer):
     is all that is known of a label without any.
 
     The mean is the limit, if all points are far from mu_l, of eq. 6, the maximum of the likelihood;
-    `experiments/propensity/estimates.md` compares them.
+    `experiments/tried.md` compares them.
 
     Parameters
     ----------
