@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,9 +25,7 @@ from metarank._util.parameters import RandomState, as_fitted, check_real, one_ta
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
-from metarank.data.encoder import InputEncoder
 from metarank.data.label_files import read_labels as as_labels
-from metarank.metrics.resampling import Interval
 from metarank.model.answering.answer import Answering, names_in_order, ranking_of
 from metarank.model.answering.explain import Explanation, explain_row
 from metarank.model.answering.measure import score_model
@@ -49,17 +47,19 @@ from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.source import Source
-from metarank.thresholds import LearnedCuts
-from metarank.types.label_descriptions import LabelDescriptions
-from metarank.types.label_table import LabelTable
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
-from metarank.types.texts import PackedStrings
 from metarank.types.view import TrainingSet
+
+# What a fitted model can be asked for, under these names with an underscore behind them.
+LEARNED = {
+    *(field.name for field in fields(FittedModel)),
+    *("label_table", "n_features_in", "scorers", "shortlisters"),
+}
 
 
 @persist.register
+@dataclass(eq=False, repr=False)
 class MetaRanker(Saved, BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
@@ -137,32 +137,20 @@ class MetaRanker(Saved, BaseEstimator):
     (2, 3)
     """
 
-    fitted_: FittedModel
-    n_features_in_: int
-    n_labels_: int
-    n_rows_: int
-    label_names_: list[str] | None
-    label_separator_: str | None
-    label_table_: LabelTable
-    labels_: LabelDescriptions | None
-    removed_: NDArray[np.int32]
-    sources_: list[Source]
-    scorers_: list[LabelScorer]
-    shortlisters_: list[LabelScorer]
-    feature_columns_: list[str]
-    feature_importances_: NDArray[np.float64]
-    held_out_quality_: dict[str, Interval]
-    choices_: list[str]
-    ranker_: Ranker
-    thresholds_: LearnedCuts
-    inv_propensity_: NDArray[np.float64]
-    random_state_: int
-    propensity_weight_: float
-    objective_names_: list[str] | None
-    encoder_: InputEncoder
-    row_names_: PackedStrings | None
-    text_columns_: list[str] | None
-    prior_: NDArray[np.float32]
+    shortlister: str | LabelScorer | Sequence[str | LabelScorer] | None = "auto"
+    features: str | Sequence[str | LabelScorer] = "auto"
+    ranker: str | Ranker = "auto"
+    threshold: str = "auto"
+    language: str | None = None
+    names: bool = True
+    propensity_weight: float | Literal["auto"] = "auto"
+    shortlist_size: int = 50
+    n_folds: int = 5
+    effort: Literal["low", "medium"] = "medium"
+    labelwise: bool = False
+    n_jobs: int | None = None
+    random_state: RandomState = 0
+    verbose: int = 0
 
     saved: ClassVar[Spec] = Spec(
         Params(
@@ -171,38 +159,6 @@ class MetaRanker(Saved, BaseEstimator):
         ),
         Group("fitted_", fitted_model, *SAVED),
     )
-
-    def __init__(
-        self,
-        shortlister: str | LabelScorer | Sequence[str | LabelScorer] | None = "auto",
-        features: str | Sequence[str | LabelScorer] = "auto",
-        ranker: str | Ranker = "auto",
-        threshold: str = "auto",
-        language: str | None = None,
-        names: bool = True,
-        propensity_weight: float | Literal["auto"] = "auto",
-        shortlist_size: int = 50,
-        n_folds: int = 5,
-        effort: Literal["low", "medium"] = "medium",
-        labelwise: bool = False,
-        n_jobs: int | None = None,
-        random_state: RandomState = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.shortlister = shortlister
-        self.features = features
-        self.ranker = ranker
-        self.threshold = threshold
-        self.language = language
-        self.names = names
-        self.propensity_weight = propensity_weight
-        self.shortlist_size = shortlist_size
-        self.n_folds = n_folds
-        self.effort = effort
-        self.labelwise = labelwise
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     # --- fit ---------------------------------------------------------------
 
@@ -303,7 +259,7 @@ class MetaRanker(Saved, BaseEstimator):
             )
             fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
-        self.fitted_ = replace(fitted, choices=notes)
+        self.fitted_: FittedModel = replace(fitted, choices=notes)
         self._given_ = remembered(plain(params))
         report("done", 1.0)
         return self
@@ -619,15 +575,13 @@ class MetaRanker(Saved, BaseEstimator):
         probabilities = self.fitted_.probability_matrix(scored)
         return review_pairs(probabilities, sets, judged, k, goal, factor, self.label_table_)
 
-    if not TYPE_CHECKING:  # a checker sees the annotations, and refuses other names
-
-        def __getattr__(self, name: str) -> Any:
-            """A learned attribute: that of `fitted_` under the name without the underscore."""
-            if name == "fitted_" or name not in type(self).__annotations__ | MetaRanker.__annotations__:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            if "fitted_" not in vars(self):
-                raise AttributeError(f"this {type(self).__name__} has no {name}: fit it first")
-            return getattr(self.fitted_, name.removesuffix("_"))
+    def __getattr__(self, name: str) -> Any:
+        """A learned attribute: that of `fitted_` under the name without the underscore."""
+        if not name.endswith("_") or name[:-1] not in LEARNED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if "fitted_" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} has no {name}: fit it first")
+        return getattr(self.fitted_, name[:-1])
 
     # --- persistence -----------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from metarank.types.row_groups import check_groups
 
 
 @persist.register
+@dataclass(eq=False, repr=False)
 class ThresholdLearner(Saved, BaseEstimator):
     """Decide from scores which labels to keep: cuts alone, for the scores of any model.
 
@@ -92,10 +94,10 @@ class ThresholdLearner(Saved, BaseEstimator):
     True
     """
 
-    learned_: LearnedCuts
-    n_features_in_: int
-    random_state_: int
-    feature_names_in_: np.ndarray
+    threshold: str = "auto"
+    optimize: str = "micro-f1"
+    confidence: float | None = CONFIDENCE
+    random_state: RandomState = 0
 
     saved: ClassVar[Spec] = Spec(
         Params(seeded=2**31 - 1, check=lambda learner: learner._check_parameters()),
@@ -110,18 +112,6 @@ class ThresholdLearner(Saved, BaseEstimator):
         ),
         Object("learned_", LearnedCuts, inline=True),
     )
-
-    def __init__(
-        self,
-        threshold: str = "auto",
-        optimize: str = "micro-f1",
-        confidence: float | None = CONFIDENCE,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.threshold = threshold
-        self.optimize = optimize
-        self.confidence = confidence
-        self.random_state = random_state
 
     def fit(self, S: Any, Y: Any = None, *, y: Any = None, groups: Any = None) -> ThresholdLearner:
         """Learn the calibration and the cuts of all metrics.
@@ -173,7 +163,8 @@ class ThresholdLearner(Saved, BaseEstimator):
             confidence=self.confidence,
         )
         learned.check_metric(self.optimize)
-        self.learned_, self.random_state_ = learned, seed
+        self.learned_: LearnedCuts = learned
+        self.random_state_: int = seed
         return self
 
     def _check_parameters(self) -> None:
