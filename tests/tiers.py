@@ -12,7 +12,7 @@ SLOW = {
     "inputs_stay_apart", "instance_trees", "integer_ids", "label_names", "label_tree",
     "label_tree_predict", "leakage", "multi_objective", "objectives",
     "one_answer", "one_vs_all", "pareto_front", "persist", "pipeline", "pipeline_objectives",
-    "progress", "propensity_estimation", "propensity_weight", "pydocs", "rankers", "report",
+    "progress", "propensity_weight", "pydocs", "rankers", "report",
     "serve", "serve_process", "sklearn_contract", "source_laws", "suggest_missing",
     "text_embedder", "thresholds", "unknown_labels", "untrusted_models",
     "vectorizer", "vocabulary", "xc",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from chapter import present
-from ranking_files import opened
+
+from metarank.data.compressed import read_bytes
 
 NUMERIC = ("age", "balance", "day", "duration", "campaign", "pdays", "previous")
 TARGETS = ("housing", "loan")
@@ -21,8 +22,7 @@ TEST_SHARE = 0.2
 def load(data: Path) -> tuple[np.ndarray, np.ndarray, Path]:
     """X float64 (45211, 7), Y float64 (45211, 2), and the file."""
     path = present(data / "ltr" / "bank_marketing" / "bank-full.csv")
-    with opened(path) as text:
-        rows = list(csv.DictReader(text))
+    rows = list(csv.DictReader(read_bytes(path).decode().splitlines()))
     X = np.array([[float(row[name]) for name in NUMERIC] for row in rows])
     Y = np.array([[float(row[name] == "yes") for name in TARGETS] for row in rows])
     return X, Y, path

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from bank_data import LABELS, RATES, SCALINGS, TEST_SHARE, Scaling, load, resample
 from chapter import Chapter, Settings, checksum, table, with_error
-from panels import STYLE, lines, side_by_side
+from panels import lines, side_by_side
 from scipy.optimize import minimize
 
 from metarank.objectives import auc_gradients, per_label_auc
@@ -190,7 +190,7 @@ def drawing(found: Mapping[str, np.ndarray]) -> str:
         errors = {how: (v.std(axis=1, ddof=1) / np.sqrt(v.shape[1])).tolist() for how, v in shown.items()}
         percent = [100 * rate for rate in RATES]
         panels.append(lines(column, "rate of mortgages in %", column, percent, means, errors=errors))
-    return side_by_side(panels, 2, STYLE)
+    return side_by_side(panels, 2)
 
 
 def _how(trials: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from panels import STYLE, lines, side_by_side
+from panels import lines, side_by_side
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -129,7 +129,7 @@ def _diff_figure(curves: dict[float, list[dict[str, float]]]) -> str:
         shares = [r["share"] for r in records]
         series = {how: [r[f"{how} diff"] for r in records] for how in (LABEL, LOSS)}
         panels.append(lines(f"slope {slope:g}", "pi_2", "Diff AUC", shares, series))
-    return side_by_side(panels, 2, STYLE)
+    return side_by_side(panels, 2)
 
 
 def _auc_figure(curves: dict[float, list[dict[str, float]]]) -> str:
@@ -142,4 +142,4 @@ def _auc_figure(curves: dict[float, list[dict[str, float]]]) -> str:
             for how in (LABEL, LOSS)
         }
         panels.append(lines(f"slope {slope:g}", "pi_2", "AUC", shares, series))
-    return side_by_side(panels, 2, STYLE)
+    return side_by_side(panels, 2)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from metarank.data.compressed import plain_or_compressed
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -56,8 +58,7 @@ def checksum(path: Path) -> str:
 
 def present(path: Path) -> Path:
     """The path, or that of the compressed file, or `NotHereError`."""
-    for suffix in ("", ".xz", ".gz"):
-        found = path.with_name(path.name + suffix)
-        if found.exists():
-            return found
-    raise NotHereError(f"`{Path(*path.parts[-4:])}` is not in the data folder")
+    there = plain_or_compressed(path)
+    if there is None:
+        raise NotHereError(f"`{Path(*path.parts[-4:])}` is not in the data folder")
+    return there

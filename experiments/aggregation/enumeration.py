@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
+from typing import Any
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from panels import STYLE, Panel, side_by_side
+from panels import COLOURS, Panel, side_by_side
 
 N_ROWS = 10
 MOST_DISAGREEING = 6
@@ -144,7 +145,7 @@ def chapter(settings: Settings) -> Chapter:
     return out
 
 
-_NODES = {"11": (220, 70), "10": (110, 150), "01": (330, 150), "00": (220, 230)}
+_NODES = {"11": (0.5, 0.9), "10": (0.2, 0.5), "01": (0.8, 0.5), "00": (0.5, 0.1)}
 _ARROWS = {
     "alpha_1 > alpha_2": (("00", "01"), ("01", "10"), ("10", "11")),
     "alpha_1 < alpha_2": (("00", "10"), ("10", "01"), ("01", "11")),
@@ -167,33 +168,31 @@ def _drawing(sample: Sample) -> str:
     for title, objective in zip(_ARROWS, objectives):
         found = np.array(sorted(maximisers(sample, objective)))
         panels.append(_maximisers(title, names, found[:, order]))
-    return side_by_side(panels, 4, STYLE)
+    return side_by_side(panels, 4)
 
 
 def _partial_order(title: str, arrows: tuple[tuple[str, str], ...]) -> Panel:
-    panel = Panel(title, "", "", (0, 1), (0, 1))
-    panel.text(220, 30, title, "label")
-    for low, high in arrows:
-        (x0, y0), (x1, y1) = _NODES[low], _NODES[high]
-        length = np.hypot(x1 - x0, y1 - y0)
-        dx, dy = 24 * (x1 - x0) / length, 24 * (y1 - y0) / length
-        decided = " decided" if {low, high} == {"01", "10"} else ""
-        panel.segment(x0 + dx, y0 + dy, x1 - dx, y1 - dy, f"arrow{decided}")
-    for name, (x, y) in _NODES.items():
-        panel.add(f'<circle class="node" cx="{x}" cy="{y}" r="20"/>')
-        panel.text(x, y + 4, name, "label")
-    return panel
+    def draw(axes: Any) -> None:
+        axes.set(title=title, xlim=(0, 1), ylim=(0, 1))
+        axes.axis("off")
+        for low, high in arrows:
+            colour = COLOURS[1] if {low, high} == {"01", "10"} else "black"
+            arrow = {"arrowstyle": "->", "color": colour, "shrinkA": 14, "shrinkB": 14}
+            axes.annotate("", _NODES[high], _NODES[low], arrowprops=arrow)
+        for name, place in _NODES.items():
+            axes.text(*place, name, ha="center", va="center", bbox={"boxstyle": "circle", "fc": "white"})
+
+    return draw
 
 
 def _maximisers(title: str, names: list[str], found: np.ndarray) -> Panel:
-    panel = Panel(title, "labels of the disagreeing rows", "score", (0, len(names)), (-0.3, 3.3))
-    panel.head(f"{title}: {len(found)} maximiser{'s' * (len(found) > 1)}")
-    panel.y_axis(SCORES, lambda v: f"{v:g}")
-    panel.x_names([i + 0.5 for i in range(len(names))], names)
-    for i in range(len(names)):
-        for score in np.unique(found[:, i]):
-            panel.add(
-                f'<circle class="mark s{int(names[i] == "01")}" cx="{panel.px(i + 0.5):.1f}" '
-                f'cy="{panel.py(score):.1f}" r="5"><title>{names[i]}: {score}</title></circle>'
-            )
-    return panel
+    def draw(axes: Any) -> None:
+        axes.set(title=f"{title}: {len(found)} maximiser{'s' * (len(found) > 1)}", ylabel="score")
+        axes.set_yticks(SCORES)
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlabel("labels of the disagreeing rows")
+        for i, name in enumerate(names):
+            scores = np.unique(found[:, i])
+            axes.plot([i] * len(scores), scores, "o", color=COLOURS[int(name == "01")])
+
+    return draw

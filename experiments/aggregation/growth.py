@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table, with_error
-from panels import STYLE, lines, side_by_side
+from panels import lines, side_by_side
 
 from metarank.objectives import label_aggregated_scorer, uniform_cost_scorer
 
@@ -116,8 +116,11 @@ def chapter(settings: Settings) -> Chapter:
 
 def _figure(series: dict[str, list[float]]) -> str:
     panel = lines(
-        "Shortfall of sum_k eta_k: at most O(1 / sqrt K)", "K (log scale)", "log10 of the shortfall",
-        np.log2(COUNTS[1:]).tolist(), series,
-        x_ticks=np.log2(COUNTS[1:]).tolist(), show_x=lambda v: f"{2**v:g}",
-    )  # fmt: skip
-    return side_by_side([panel], 1, STYLE)
+        "Shortfall of sum_k eta_k: at most O(1 / sqrt K)",
+        "K",
+        "log10 of the shortfall",
+        COUNTS[1:],
+        series,
+        x_base=2,
+    )
+    return side_by_side([panel], 1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 from chapter import Chapter, Settings, checksum, present, table, with_error
-from ranking_files import read
 from scipy.special import expit
+from sklearn.datasets import load_svmlight_file
 
 from metarank import MultiObjectiveRanker
+from metarank.data.compressed import read_bytes
 from metarank.objectives import check_groups, diagnose
 from metarank.objectives.watch import Metrics
 
@@ -28,7 +30,9 @@ _SHIFT, _SLOPE, _RELEVANT = -2.2, 1.5, 0.5
 def load(data: Path) -> tuple[list[tuple[np.ndarray, np.ndarray, np.ndarray]], list[Path]]:
     """(X, grades, query ids) of S1 to S5, and the files."""
     paths = [present(data / "ltr" / "mq2008" / f"S{i}.txt") for i in range(1, 6)]
-    return [read(path, N_FEATURES) for path in paths], paths
+    files = [io.BytesIO(read_bytes(path)) for path in paths]
+    read = [load_svmlight_file(file, n_features=N_FEATURES, query_id=True) for file in files]
+    return [(X.toarray().astype(np.float32), grades, queries) for X, grades, queries in read], paths
 
 
 def engagement(X: np.ndarray, grades: np.ndarray, seed: int) -> np.ndarray:

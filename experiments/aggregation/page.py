@@ -13,15 +13,14 @@ import metarank
 
 _HERE = Path(__file__).resolve().parent
 # These make no figures.
-_PAGE = ("run.py", "revisited.py", "chapters.py", "page.py", "panels.py")
+_PAGE = ("run.py", "page.py", "panels.py")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
 
 
-def write(records: dict[str, dict[str, Any]], title: str, findings: Path) -> str:
+def write(records: dict[str, dict[str, Any]]) -> str:
     """The whole page, from the kept chapters and the findings, which are written by hand."""
-    parts = [f"# {title}"]
-    parts += [findings.read_text().strip()] if findings.exists() else []
-    parts += [_claims(records)]
+    parts = ["# Loss or label aggregation: several labels, one ranking"]
+    parts += [(_HERE / "findings.md").read_text().strip(), _claims(records)]
     for record in records.values():
         parts += [f"## {record['title']}", record["text"]]
         if record["claims"]:

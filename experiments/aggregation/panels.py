@@ -1,51 +1,30 @@
-"""SVG figures: panels side by side, each a plot with its heading and the names of its series above it."""
+"""Figures as SVG text: panels side by side, drawn by matplotlib."""
 
 from __future__ import annotations
 
-import sys
+import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1]))
+import matplotlib
+from matplotlib.figure import Figure
 
-from svg_panels import Plot, marker, side_by_side, ticks
-
-__all__ = ["STYLE", "Panel", "lines", "side_by_side"]
-
-
-_COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
-STYLE = (
-    "<style>text{font:12px system-ui,sans-serif;fill:#5a6675}.label{fill:#1c2430}.axis{stroke:#5a6675}"
-    ".grid{stroke:#dfe4ea}.line{fill:none;stroke-width:1.8}.diagonal{stroke:#9aa5b1;stroke-dasharray:4 3}"
-    ".node{fill:#fff;stroke:#1c2430}.arrow{stroke:#5a6675;stroke-width:1.6;marker-end:url(#head)}"
-    ".arrow.decided{stroke:#c8501e}"
-    + "".join(f".line.s{i}{{stroke:{c}}}.mark.s{i},.fill.s{i}{{fill:{c}}}" for i, c in enumerate(_COLOURS))
-    + "</style><defs><marker id='head' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' "
-    "orient='auto'><path d='M0 0L8 4L0 8z' fill='#5a6675'/></marker></defs>"
-)
+COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6")
+_MARKERS = ("o", "s", "^", "D")
+# What draws one panel, on axes.
+Panel = Callable[[Any], None]
 
 
-@dataclass
-class Panel(Plot):
-    """A plot with its heading and the names of its series above the axes."""
-
-    width: int = 440
-    height: int = 300
-    left: int = 64
-
-    top: int = 46
-
-    def head(self, heading: str, names: Sequence[str] = ()) -> None:
-        self.text(self.left, 14, heading, "label", "start")
-        step = (self.width - self.left - self.right) / max(1, len(names))
-        for i, name in enumerate(names):
-            self.add(marker(i, self.left + i * step + 4, 28))
-            self.text(self.left + i * step + 14, 32, name, anchor="start")
-
-
-def plain(value: float) -> str:
-    return f"{value:g}"
+def side_by_side(panels: Sequence[Panel], columns: int) -> str:
+    """Panels in rows of `columns`, as one SVG document, the same bytes for the same panels."""
+    rows = -(-len(panels) // columns)
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "metarank"}):
+        figure = Figure(figsize=(4.4 * columns, 3 * rows), layout="constrained")
+        for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels):
+            panel(axes)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
 
 
 def lines(
@@ -55,23 +34,18 @@ def lines(
     xs: Sequence[float],
     series: Mapping[str, Sequence[float]],
     *,
-    x_ticks: Sequence[float] | None = None,
-    show_x: Callable[[float], str] = plain,
-    show_y: Callable[[float], str] = plain,
-    y: tuple[float, float] | None = None,
+    x_base: int | None = None,
     errors: Mapping[str, Sequence[float]] | None = None,
 ) -> Panel:
-    """One line a series; whiskers of one standard error where there are errors."""
-    values = [v for ys in series.values() for v in ys]
-    room = 0.08 * ((max(values) - min(values)) or 1.0)
-    span = y or (min(values) - room, max(values) + room)
-    wide = 0.04 * (max(xs) - min(xs))
-    panel = Panel(heading, x_label, y_label, (min(xs) - wide, max(xs) + wide), span)
-    panel.head(heading, list(series))
-    panel.y_axis(ticks(*panel.y), show_y)
-    panel.x_axis(x_ticks if x_ticks is not None else ticks(min(xs), max(xs)), show_x)
-    for i, (name, ys) in enumerate(series.items()):
-        for x, v, e in zip(xs, ys, (errors or {}).get(name, [])):
-            panel.segment(panel.px(x), panel.py(v - e), panel.px(x), panel.py(v + e), f"line s{i}")
-        panel.line(xs, ys, i, [f"{name}, {x_label} {show_x(x)}: {v:.4f}" for x, v in zip(xs, ys)])
-    return panel
+    """One line a series; whiskers of one standard error where there are errors, a log scale of `x_base`."""
+
+    def draw(axes: Any) -> None:
+        for (name, ys), colour, mark in zip(series.items(), COLOURS, _MARKERS):
+            axes.errorbar(xs, ys, yerr=(errors or {}).get(name), label=name, color=colour, marker=mark)
+        axes.set(title=heading, xlabel=x_label, ylabel=y_label)
+        if x_base is not None:
+            axes.set_xscale("log", base=x_base)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+
+    return draw

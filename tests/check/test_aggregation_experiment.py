@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from studies import EXPERIMENTS, study
 
-from metarank.objectives import auc_loss, label_aggregated_scorer, multipartite_auc
+from metarank.objectives import auc_loss, multipartite_auc
 
 FOLDER = EXPERIMENTS / "aggregation"
 
@@ -23,13 +21,10 @@ with study("aggregation"):
     import bank_data
     import banking
     import bayes_curves
-    import bound
     import counterexample
     import enumeration
     import growth
-    import pair_costs
     import perceptron
-    import ranking_files
     from chapter import Settings
 
 
@@ -166,25 +161,6 @@ def test_perceptron_gradients_are_those_of_differences():
         assert g.flat[0] == pytest.approx((above - below) / 2e-3, abs=1e-4)
 
 
-# --- data --------------------------------------------------------------------
-
-
-def test_ranking_files(tmp_path):
-    text = "2 qid:7 1:0.5 3:-1 # a page\n\n0 qid:7 2:4e-2\n1 qid:8 3:1\n"
-    (tmp_path / "a.txt").write_text(text)
-    (tmp_path / "a.txt.xz").write_bytes(lzma.compress(text.encode()))
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text.encode()))
-    for name in ("a.txt", "a.txt.xz", "b.txt.gz"):
-        X, grades, queries = ranking_files.read(tmp_path / name, 3)
-        np.testing.assert_allclose(X, [[0.5, 0, -1], [0, 0.04, 0], [0, 0, 1]], atol=1e-7)
-        assert (grades.tolist(), queries.tolist()) == ([2, 0, 1], [7, 7, 8])
-    with pytest.raises(ValueError, match="line 1: feature 3 is not in 1 to 2"):
-        ranking_files.read(tmp_path / "a.txt", 2)
-    (tmp_path / "c.txt").write_text("1 1:2\n")
-    with pytest.raises(ValueError, match="line 1: must start with a grade and qid:"):
-        ranking_files.read(tmp_path / "c.txt", 2)
-
-
 # --- the command -------------------------------------------------------------
 
 
@@ -205,52 +181,3 @@ def test_the_command_writes_page_and_figures(tmp_path):
     wrong = subprocess.run([*command[:-1], "nonsense"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "nonsense" in wrong.stderr
-
-
-# --- what was revisited ------------------------------------------------------
-
-
-def test_the_bound_by_force():
-    rng = np.random.default_rng(11)
-    eta = rng.random((4, 3))
-    slow = []
-    for i in range(4):
-        for j in range(i):
-            p = np.concatenate([eta[i], eta[j]])
-            third = sum(q * (1 - q) ** 3 + (1 - q) * q**3 for q in p)  # E|y - q|^3
-            slow.append((sum(q * (1 - q) for q in p), third))
-    variance, third = np.sort(np.array(slow), axis=0).T
-    found = bound.pairs(eta)
-    np.testing.assert_allclose(np.sort(found[0]), variance)
-    np.testing.assert_allclose(np.sort(found[1]), third)
-    # Ties of the two sums are no likelier than their bound.
-    for _ in range(50):
-        p = rng.random((2, rng.integers(1, 30)))
-        tie = (growth.sums(p[:1]) * growth.sums(p[1:])).sum()
-        assert tie <= bound.ive(0, (p * (1 - p)).sum()) + 1e-12
-
-
-def test_the_bound_holds_and_has_the_rate_of_the_corollary():
-    for d in range(200):
-        eta = bound.random_eta(np.random.default_rng([12, d]))
-        lost = growth.shortfall(eta, label_aggregated_scorer(eta))
-        assert lost <= bound.bound(eta) + 1e-12
-    for n_labels in (2, 30, 200):
-        for kind in growth.KINDS.values():
-            eta = kind(30, n_labels, np.random.default_rng(13))
-            assert bound.bound(eta) <= bound.rate_bound(n_labels, 0.1) + 1e-12
-    assert bound.rate_bound(40_000, 0.1) == pytest.approx(bound.rate_bound(10_000, 0.1) / 2, rel=0.01)
-
-
-def test_costs_of_pairs_and_their_regrets():
-    shares = np.array([0.5, 0.3, 0.2])
-    for name, (_, family) in pair_costs.FAMILIES.items():
-        cost = family(shares)
-        assert (np.tril(cost, -1)[np.tril_indices(3, -1)] > 0).all(), name
-    ranks = pair_costs.FAMILIES["ranks"][1](shares)
-    assert [ranks[1, 0], ranks[2, 1]] == pytest.approx([0.4, 0.25])  # half of each grade between
-    inverse = pair_costs.FAMILIES["inverse shares"][1](shares)
-    assert inverse[2, 0] == pytest.approx(2 / (0.5 * 0.2))
-    points = np.eye(3)  # the grades are certain: the order by grade is the best
-    assert pair_costs.regrets(points, ranks, [np.arange(3.0), -np.arange(3.0)])[0] == 0
-    assert pair_costs.regrets(points, ranks, [np.zeros(3)])[0] == pytest.approx(0.5)
