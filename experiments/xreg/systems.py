@@ -172,8 +172,8 @@ def one_vs_all_logistic(problem: Problem, params: dict[str, Any], settings: Sett
     seen = np.flatnonzero(np.bincount(problem.Y.indices, minlength=problem.Y.shape[1]))
     if len(seen) * problem.X.nnz > _LONGEST_FLAT:
         raise NotHere("a flat logistic fit takes too long here")
-    flat = Hierarchy.from_parents(np.full(problem.Y.shape[1], -1)).restricted_to(seen)
-    model = XReg(hierarchy=flat)
+    flat = Hierarchy.from_parents(dict.fromkeys(range(problem.Y.shape[1])), n_labels=problem.Y.shape[1])
+    model = XReg(hierarchy=flat.restricted_to(seen))
     clock = Clock()
     model.fit(problem.X, problem.Y)
     clock.trained()

@@ -129,9 +129,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "neighbors": lambda: fitted(sparse_data, shortlister="neighbors"),
     "hnsw": _approximate,
     "one-vs-all": lambda: fitted(sparse_data, shortlister=_trees("OneVsAll")),
-    "parabel": lambda: fitted(
-        sparse_data, shortlister=_trees("Parabel", max_leaf=10, calibrate=True, **_TREES)
-    ),
+    "parabel": lambda: fitted(sparse_data, shortlister=_trees("Parabel", max_leaf=10, **_TREES)),
     "xreg": lambda: fitted(sparse_data, shortlister=_trees("XReg", max_leaf=10, tail=0.8, **_TREES)),
     "fastxml": lambda: fitted(sparse_data, shortlister=_trees("FastXML", **_TREES)),
     "pfastrexml": lambda: fitted(sparse_data, shortlister=_trees("PfastreXML", alpha=0.8, **_TREES)),
@@ -141,7 +139,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "embedder, concat": partial(_embedder, "concat", "cnn"),
     "alone: one-vs-all": partial(_alone, "OneVsAll"),
     "alone: ridge": partial(_alone, "OneVsAll", loss="ridge"),
-    "alone: parabel": partial(_alone, "Parabel", max_leaf=10, calibrate=True, **_TREES),
+    "alone: parabel": partial(_alone, "Parabel", max_leaf=10, **_TREES),
     "alone: xreg": partial(_alone, "XReg", max_leaf=10, tail=0.8, **_TREES),
     "alone: fastxml": partial(_alone, "FastXML", **_TREES),
     "alone: pfastxml": partial(_alone, "PfastXML", **_TREES),

@@ -138,8 +138,6 @@ def test_what_the_plan_cannot_do_the_stages_do():
     own = MetaRanker([Louder(ks=(5,)), "names"], **QUICK).fit(data)
     assert own.fitted_.plan is None
     assert own.rank(data.texts[:3], 3).labels.shape == (3, 3)
-    calibrated = MetaRanker([Parabel(calibrate=True)], **QUICK).fit(data)
-    assert calibrated.fitted_.plan is None
     every = MetaRanker(None, features=["neighbors"], n_folds=2, n_jobs=1).fit(makers.sparse(80))
     assert every.fitted_.plan is None
     model, X = fitted("names and spelling")

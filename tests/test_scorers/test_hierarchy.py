@@ -79,22 +79,11 @@ def test_threads_and_repeats_give_the_same_trees(balanced):
     assert learn_hierarchy(X, Y, **(how | dict(n_trees=1))).nested() == h.nested(0)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Hierarchy.from_parents([2, 2, -1], n_labels=-1), "n_labels must be at least 0, got -1"),
-        (lambda: Hierarchy.from_parents({0: "r"}, n_labels="3"), "n_labels must be an integer"),
-        (lambda: Hierarchy.from_parents([[2], [2, 2]]), "parent must be a vector of integers"),
-        (lambda: Hierarchy.from_parents([1.5, -1.0]), "parent must be a vector of integers"),
-        (lambda: Hierarchy.from_parents([3, 3, 3, 4, 3], n_labels=3), "cycle: 3 is below itself"),
-        (lambda: Hierarchy([0.5], [0, 1], [-1], 1), "roots must be a vector of integers"),
-        (lambda: Hierarchy([0], [0, 1], [-(2**32) - 1], 1), "child must hold int32"),
-        (lambda: Hierarchy([0], [0, 1], [-1], True), "n_labels must be an integer"),
-    ],
-)
-def test_bad_input_is_refused_by_name(make, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        make()
+def test_bad_input_is_refused_by_name():
+    with pytest.raises(ValueError, match="n_labels must be at least 0, got -1"):
+        Hierarchy.from_parents({}, n_labels=-1)
+    with pytest.raises(TypeError, match="n_labels must be an integer"):
+        Hierarchy.from_parents({0: "r"}, n_labels="3")
 
 
 def test_a_cycle_is_named_by_a_node_on_it():

@@ -345,54 +345,7 @@ def test_shortlists_pairs_and_points_agree(cls):
     np.testing.assert_allclose(points.to_dense(points.scores[model.column]).T, relevance, rtol=1e-4)
 
 
-# --- calibration and tail classifiers -------------------------------------------
-
-
-def calibration_error(model: LabelTree, X: object, Y: sp.csr_matrix, k: int = 3) -> float:
-    """Ten bins of the scores of each row's top k: mean distance of score and share of relevant pairs."""
-    found = model.shortlist(X, k)
-    p, y = found.scores[model.column], found.values_of(Y) > 0
-    bins = [np.minimum((p * 10).astype(int), 9) == b for b in range(10)]
-    return sum(abs(p[b].sum() - y[b].sum()) for b in bins) / len(p)
-
-
-def test_calibration_where_each_training_row_has_a_word_of_its_own():
-    """New rows have no such word: in held-out rows it must not take a part of the length."""
-    rng, n, n_new, words = np.random.default_rng(0), 400, 2000, 40
-    common, Y = np.zeros((n + n_new, words), np.float32), np.zeros((n + n_new, words), np.float32)
-    for row in range(n + n_new):
-        named = rng.choice(words, rng.integers(1, 4), replace=False)
-        common[row, named] = Y[row, named[0]] = 1
-    X = np.hstack([common, np.eye(n + n_new, n, dtype=np.float32)])
-    found = Parabel(calibrate=True).fit(X[:n], Y[:n]).shortlist(X[n:], 10)
-    rate = (found.values_of(sp.csr_matrix(Y[n:])) > 0).mean()
-    assert abs(found.scores["parabel"].mean() - rate) < 0.15 * rate
-
-
-def test_calibrated_probabilities(tmp_path):
-    rng = np.random.default_rng(0)
-    X, Y = topics(rows=150)
-    X = X + rng.uniform(0, 1, X.shape).astype(np.float32)
-    Y = sp.csr_matrix(Y * (rng.random(Y.shape) < 0.7))
-    train, test = slice(0, 600), slice(600, 900)
-    raw, calibrated = (small(Parabel, calibrate=c).fit(X[train], Y[train]) for c in (False, True))
-    before, after = (calibration_error(m, X[test], Y[test]) for m in (raw, calibrated))
-    assert after < min(0.06, before / 2)
-    slope, offset = calibrated.curve_
-    assert slope > 0
-    one, other = raw.shortlist(X[test], 12), calibrated.shortlist(X[test], 12)
-    np.testing.assert_array_equal(one.labels, other.labels)
-    p, q = one.scores["parabel"].astype(np.float64), other.scores["parabel"]
-    expected = 1 / (1 + np.exp(-(slope * np.log(p / np.maximum(1 - p, 1e-6)) + offset)))
-    usual = (p > 1e-30) & (p < 0.999)
-    np.testing.assert_allclose(q[usual], expected[usual], rtol=1e-4)
-    scores = calibrated.score(rows(X[test]), other)
-    np.testing.assert_allclose(np.exp(scores["parabel"]), q, rtol=1e-4, atol=1e-30)
-    np.testing.assert_array_equal(scores["parabel1"], raw.score(rows(X[test]), other)["parabel1"])
-    calibrated.save(tmp_path / "M")
-    assert answers(load(tmp_path / "M"), X[test]) == answers(calibrated, X[test], 3)
-    assert Parabel(calibrate=True).fit(X[:4], Y[:4]).curve_ is None
-    assert Parabel(calibrate=True).fit(X[train], Y[train] * 0).curve_ is None
+# --- tail classifiers -------------------------------------------
 
 
 def test_tail_classifiers_re_rank(tmp_path):
@@ -434,9 +387,6 @@ def test_the_weight_of_tail_classifiers_is_chosen(relevance):
         assert (found != expected).sum() == 0
     assert small(XReg, tail="auto").fit(X[:9], Y[:9]).alpha_ == 1
     assert small(XReg, tail="auto").fit(X, Y * 0).alpha_ == 1
-
-
-# --- edges of the data ----------------------------------------------------------
 
 
 # --- parameters -----------------------------------------------------------------

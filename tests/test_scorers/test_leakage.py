@@ -18,7 +18,7 @@ from metarank.scorers.given.given_scorer import GivenScorer
 from metarank.scorers.given.linear import GivenLinear
 from metarank.scorers.given.pairs import GivenTogether, PairFeatures
 from metarank.scorers.linear.one_vs_all import OneVsAll
-from metarank.shortlist import NeighborShortlister, Parabel, XReg
+from metarank.shortlist import NeighborShortlister, XReg
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingSet
 
@@ -43,7 +43,6 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     "xreg-t": partial(XReg, relevance="inverse-propensity", tail=0.5),
     "votes-names": partial(NeighborShortlister, names=True),
     "votes-t": partial(NeighborShortlister, relevance="inverse-propensity"),
-    "parabel-calibrated": partial(Parabel, calibrate=True),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "given": partial(GivenScorer, given="bm25"),
     "given-together": partial(GivenTogether, given=["bm25", "knn"]),

@@ -24,7 +24,6 @@ REFUSED = [
     (Parabel, {"n_trees": True}, "n_trees must be an integer, got True"),
     (Parabel, {"max_leaf": 257}, "max_leaf must be between 1 and 256, got 257"),
     (Parabel, {"balanced": 0}, "balanced must be True or False, got 0"),
-    (Parabel, {"calibrate": 1}, "calibrate must be True or False, got 1"),
     (Parabel, {"C": "auto"}, "C must be a positive number, at most 1e6, got 'auto'"),
     (Parabel, {"C": float("nan")}, "C must be a positive number, at most 1e6, got nan"),
     (Parabel, {"random_state": 1.5}, "random_state must be None, an integer from 0 to .*, got 1.5"),

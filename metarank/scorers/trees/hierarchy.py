@@ -11,14 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.parameters import check_integer
 from metarank._util.progress import report
-from metarank._util.threads import resolve_n_jobs, single_threaded_blas
+from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Declared, Known
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.trees.parent_tree import Tree, check_acyclic, parents_of_mapping, tree_of_parents
+from metarank.scorers.trees.parent_tree import Tree, parents_of_mapping, tree_of_parents
 from metarank.types.arrays import csr_parts, unit_rows
-from metarank.types.checks import check_features, check_labels
+from metarank.types.checks import check_features
+from metarank.types.view import Features
 
 # Dimensions of the label vectors, halved while those of all labels or features take more than 512 MiB.
 _DIMS = 64
@@ -33,7 +33,6 @@ _MAX_BYTES = 1 << 29
 # Subspace iterations: after the first, the subspace of random vectors, one more comes near the best.
 _PASSES = 2
 _TINY = np.finfo(np.float32).tiny
-_MAX_LABELS = np.iinfo(np.int32).max
 # Trees times labels in a saved hierarchy whose trees are all but empty.
 _MOST_PLACES = 1 << 26
 
@@ -65,14 +64,14 @@ class Hierarchy(Saved):
 
     Raises
     ------
-    ValueError, TypeError
-        If the arrays do not describe T trees over the same labels, or hold anything other than integers.
+    ValueError
+        If the arrays do not describe T trees over the same labels.
 
     Examples
     --------
     A root with two leaves, of labels 0, 1 and of 2, 3:
 
-    >>> h = Hierarchy.from_parents([4, 4, 5, 5, -1, -1])
+    >>> h = Hierarchy.from_parents({0: "a", 1: "a", 2: "b", 3: "b"}, n_labels=4)
     >>> h
     Hierarchy of 1 tree over 4 labels, 3 nodes
     >>> h.child_start, h.child
@@ -98,8 +97,7 @@ class Hierarchy(Saved):
 
     def __post_init__(self) -> None:
         for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32)):
-            object.__setattr__(self, name, _ids(name, getattr(self, name), dtype))
-        object.__setattr__(self, "n_labels", _check_int("n_labels", self.n_labels, 0, _MAX_LABELS))
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype))
         self._check()
 
     def __repr__(self) -> str:
@@ -205,7 +203,8 @@ class Hierarchy(Saved):
 
         Examples
         --------
-        >>> Hierarchy.from_parents([5, 5, 6, 6, -1, -1, -1], n_labels=5).restricted_to([0, 2, 3]).nested()
+        >>> h = Hierarchy.from_parents({0: "a", 1: "a", 2: "b", 3: "b", 4: None}, n_labels=5)
+        >>> h.restricted_to([0, 2, 3]).nested()
         [0, [2, 3]]
         """
         wanted = np.zeros(self.n_labels, bool)
@@ -227,7 +226,7 @@ class Hierarchy(Saved):
     @classmethod
     def from_parents(
         cls,
-        parent: Any,
+        parent: Mapping[Any, Any],
         *,
         n_labels: int | None = None,
         label_names: Sequence[Hashable] | None = None,
@@ -240,46 +239,27 @@ class Hierarchy(Saved):
 
         Parameters
         ----------
-        parent : int array (M,), or mapping of child to parent
-            Array: ids 0 to L - 1 are the labels, larger ids are inner nodes, and -1 means no parent. Mapping:
-            labels are the entries of `label_names` (without it, the ids 0 to L - 1); all other keys and
+        parent : mapping of child to parent
+            Labels are the entries of `label_names` (without it, the ids 0 to L - 1); all other keys and
             values are inner nodes; None, -1 or a missing entry means no parent.
         n_labels : int or None
-            Size L of the label set; of a mapping with names their number, of an array by default all
-            M ids that are no parents.
+            Size L of the label set, where there are no `label_names`.
         label_names : sequence or None
-            The keys of the labels in a mapping, by id.
+            The keys of the labels, by id.
 
         Raises
         ------
         ValueError, TypeError
-            If there is a cycle, a label is missing, or an id is not an integer in [-1, M).
+            If there is a cycle, or a label is missing.
 
         Examples
         --------
-        >>> Hierarchy.from_parents([4, 4, 5, 5, -1, -1], n_labels=4).nested()
-        [[0, 1], [2, 3]]
         >>> birds = {"eagle": "bird", "tit": "bird", "great tit": "tit", "bird": None, "oak": None}
         >>> Hierarchy.from_parents(birds, label_names=["eagle", "tit", "great tit", "oak"]).nested()
         [3, [0, [1, 2]]]
         """
-        if n_labels is not None:
-            n_labels = _check_int("n_labels", n_labels, 0, _MAX_LABELS)
-        if isinstance(parent, Mapping):
-            array, n_labels = parents_of_mapping(parent, n_labels, label_names)
-        elif label_names is not None:
-            raise ValueError("label_names goes with a mapping of names, not with an array of parents")
-        else:
-            array = _ids("parent", parent, np.int64)
-            if np.any((array < -1) | (array >= len(array))):
-                i = int(np.flatnonzero((array < -1) | (array >= len(array)))[0])
-                raise ValueError(f"parent must lie in [-1, {len(array)}), got {array[i]} at {i}")
-            if n_labels is None:
-                n_labels = int(array[array >= 0].min(initial=len(array)))
-            if n_labels > len(array):
-                raise ValueError(f"parent must place all {n_labels} labels, got {len(array)} entries")
-            check_acyclic(array, range(len(array)))
-        return _joined([tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
+        up, n_labels = parents_of_mapping(parent, n_labels, label_names)
+        return _joined([tree_of_parents(up, np.ones(n_labels, bool))], n_labels)
 
 
 def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:
@@ -295,8 +275,8 @@ def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:
 
 
 def learn_hierarchy(
-    X: Any,
-    Y: Any,
+    X: sp.csr_matrix,
+    Y: sp.csr_matrix,
     *,
     n_trees: int = 3,
     branching: int = 16,
@@ -304,7 +284,7 @@ def learn_hierarchy(
     balanced: bool = True,
     label_vectors: Any = None,
     seed: int = 0,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
 ) -> Hierarchy:
     """Label trees by hierarchical clustering of labels with similar training points.
 
@@ -320,8 +300,8 @@ def learn_hierarchy(
 
     Parameters
     ----------
-    X : features (n, d)
-    Y : relevances (n, L), values >= 0
+    X : features (n, d), canonical
+    Y : relevances (n, L), canonical, values > 0
     n_trees : int
     branching : int
         Largest number of children of an inner node, 2 to 256.
@@ -332,35 +312,32 @@ def learn_hierarchy(
     label_vectors : array or CSR (L, anything) or None
         Vectors to cluster instead of those of eq. 3, such as of the labels' texts; X is then ignored.
     seed : int >= 0
-    n_jobs : int or None
+    n_jobs : int
         Threads. The trees do not depend on it.
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter is out of its range, or the shapes do not agree.
+    ValueError
+        If `label_vectors` are not one row a label.
 
     Examples
     --------
-    >>> X = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    >>> Y = np.array([[1, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 1, 0]])
+    >>> X = np.float32([[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    >>> Y = np.float32([[1, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 1, 0]])
+    >>> X, Y = sp.csr_matrix(X), sp.csr_matrix(Y)
     >>> sorted(learn_hierarchy(X, Y, n_trees=1, max_leaf=2).nested())
     [[0, 1], [2, 3]]
     """
-    threads = resolve_n_jobs(n_jobs)
-    Y = check_labels(Y, ids="positions")[0]
     n_labels = Y.shape[1]
     seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
     shared = None if label_vectors is None else given_label_vectors(label_vectors, n_labels)
-    if shared is None:
-        X = _rows_of(X, Y)
     trees = []
     for t in range(n_trees):
         report(f"clustering labels for tree {t + 1} of {n_trees}", t / n_trees / 2)
         basis_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
         V = shared
         if V is None:
-            V = principal_label_vectors(X, Y, n_dims=_DIMS, seed=basis_seed, n_jobs=threads)
+            V = principal_label_vectors(X, Y, n_dims=_DIMS, seed=basis_seed, n_jobs=n_jobs)
         how = _core.Clustering(
             branching=branching,
             max_leaf=max_leaf,
@@ -371,35 +348,10 @@ def learn_hierarchy(
             balanced=bool(balanced),
         )
         if sp.issparse(V):
-            trees.append(_core.partition_labels_sparse((*csr_parts(V), V.shape[1]), seen, how, threads))
+            trees.append(_core.partition_labels_sparse((*csr_parts(V), V.shape[1]), seen, how, n_jobs))
         else:
-            trees.append(_core.partition_labels_dense(V, seen, how, threads))
+            trees.append(_core.partition_labels_dense(V, seen, how, n_jobs))
     return _joined(trees, n_labels)
-
-
-def _rows_of(X: Any, Y: sp.csr_matrix) -> sp.csr_matrix:
-    X = check_features(X)
-    if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
-    return sp.csr_matrix(X)
-
-
-def _check_int(name: str, value: Any, low: int, high: int) -> int:
-    check_integer(name, value, low, high)
-    return int(value)
-
-
-def _ids(name: str, values: Any, dtype: type[np.signedinteger[Any]]) -> np.ndarray:
-    """A vector of integers as `dtype`; floats and bools are refused, not cut."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of unequal length
-        raise TypeError(f"{name} must be a vector of integers, got {values!r:.80}") from None
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise TypeError(f"{name} must be a vector of integers, got {array.dtype} of shape {array.shape}")
-    if array.size and not np.iinfo(dtype).min <= array.min() <= array.max() <= np.iinfo(dtype).max:
-        raise ValueError(f"{name} must hold {np.dtype(dtype).name}, got {array.min()} to {array.max()}")
-    return np.ascontiguousarray(array, dtype)
 
 
 def principal_label_vectors(
@@ -447,20 +399,9 @@ def _orthonormal(B: np.ndarray) -> np.ndarray:
         return B @ np.where(kept, rotation / np.sqrt(np.where(kept, variance, 1)), 0).astype(np.float32)
 
 
-def given_label_vectors(vectors: Any, n_labels: int) -> np.ndarray | sp.csr_matrix:
+def given_label_vectors(vectors: Any, n_labels: int) -> Features:
     """The user's own vectors, checked, one row a label, as rows of unit length or zero."""
     V = check_features(vectors, name="label_vectors")
     if V.shape[0] != n_labels:
         raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
-    return _unit_rows(V.astype(np.float64))
-
-
-def _unit_rows(V: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
-    """Rows of float64 V divided by their length, as float32; zero rows stay."""
-    if isinstance(V, np.ndarray):
-        norm = np.sqrt((V**2).sum(axis=1, keepdims=True))
-        return np.ascontiguousarray(V / np.where(norm > 0, norm, 1), np.float32)
-    row = np.repeat(np.arange(V.shape[0]), np.diff(V.indptr))
-    norm = np.sqrt(np.bincount(row, V.data**2, minlength=V.shape[0]))
-    data = (V.data / np.where(norm > 0, norm, 1)[row]).astype(np.float32)
-    return sp.csr_matrix((data, V.indices, V.indptr), shape=V.shape)
+    return unit_rows(V)

@@ -124,7 +124,6 @@ class FastXML(ShortlistingTrees):
     random_state: Any = 0
 
     column = "fastxml"
-    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10}
 
     saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),

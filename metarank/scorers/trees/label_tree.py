@@ -98,8 +98,6 @@ class LabelTree(PointProposer, ShortlistingTrees):
     normalize: str = field(init=False, default="label")
 
     column = "label_tree"
-    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
-
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
     saved: ClassVar[Spec] = Spec(
@@ -242,13 +240,6 @@ class LabelTree(PointProposer, ShortlistingTrees):
             return np.zeros(0, np.float32)
         return np.minimum(-log(np.where(share > 0, share, 1)), -FLOOR).astype(np.float32)
 
-    def _relevance(self, probability: np.ndarray) -> np.ndarray:
-        """What a score says, from the mean over trees of the probability of a label's path."""
-        return probability * np.float32(self.scale_)
-
-    def _log_probability(self, probability: np.ndarray) -> np.ndarray:
-        return log(np.maximum(probability, np.float32(LEAST)))
-
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
@@ -272,7 +263,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             Labels ascend within a row, as in a CSR matrix; ``Ranking.from_scores(found, k=5)`` orders them by
             score. The score is the mean over trees of the path's probability, times the largest relevance of
             the label in training. With the logistic loss it estimates the relevance. With a hinge loss it
-            orders labels, but is not a probability unless calibrated (`Parabel`). Ties at the cut go to the
+            orders labels, but is not a probability. Ties at the cut go to the
             smaller label id.
         """
         check_integer("k", k, 1)
@@ -283,7 +274,9 @@ class LabelTree(PointProposer, ShortlistingTrees):
         indptr, labels, scores, _ = self._trees.beam(
             rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
         )
-        return Candidates.of_core(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
+        return Candidates.of_core(
+            indptr, labels, self.n_labels_, {self.column: scores * np.float32(self.scale_)}
+        )
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
@@ -309,7 +302,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             int(k),
             resolve_n_jobs(n_jobs),
         )
-        return Candidates(indptr, points, len(rows[0]) - 1, {self.column: self._relevance(scores)})
+        return Candidates(indptr, points, len(rows[0]) - 1, {self.column: scores * np.float32(self.scale_)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,): the log-probability of each pair, for the ensemble and, if there are several,
@@ -320,7 +313,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         """
         pairs = self._pairs(X, candidates)
         mean, by_tree = self._trees.score_pairs(*pairs, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs))
-        columns = {self.column: self._log_probability(mean)}
+        columns = {self.column: log(np.maximum(mean, np.float32(LEAST)))}
         if by_tree is not None:
             for t in range(self.hierarchy_.n_trees):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
@@ -329,8 +322,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
     def planned(self) -> Planned | None:
         n_trees = self.hierarchy_.n_trees
         columns = [self.column] + [f"{self.column}{t + 1}" for t in range(n_trees) if n_trees > 1]
-        scale = float(self._relevance(np.ones(1, np.float32))[0])
-        return Planned(_core.PlanTrees(self._trees, int(self.beam), _PROPOSED, scale, LEAST), columns)
+        core = _core.PlanTrees(self._trees, int(self.beam), _PROPOSED, float(np.float32(self.scale_)), LEAST)
+        return Planned(core, columns)
 
     @property
     def _given(self) -> bool:

@@ -7,6 +7,8 @@ from numbers import Integral
 
 import numpy as np
 
+from metarank._util.parameters import check_integer
+
 # child_start and child of one tree, as in `Hierarchy`; the root is node 0.
 Tree = tuple[np.ndarray, np.ndarray]
 
@@ -20,6 +22,7 @@ def parents_of_mapping(
     if label_names is None:
         if n_labels is None:
             raise ValueError("a mapping needs label_names or n_labels to tell labels from inner nodes")
+        check_integer("n_labels", n_labels, 0)
         label_names = range(n_labels)
     elif n_labels is not None and n_labels != len(label_names):
         raise ValueError(f"label_names must have {n_labels} entries, got {len(label_names)}")

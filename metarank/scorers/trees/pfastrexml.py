@@ -69,7 +69,7 @@ class PfastreXML(TailReranking, PfastXML):
     name_weight: Any = "auto"
 
     column = "pfastrexml"
-    _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0, "name_weight": "auto"}
+    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10, "alpha": 1.0, "name_weight": "auto"}
 
     saved: ClassVar[Spec] = PfastXML.saved.extended(*TAIL)
 
@@ -84,7 +84,8 @@ class PfastreXML(TailReranking, PfastXML):
             raise TypeError(f"unit_means must be True, False or 'auto', got {self.unit_means!r}")
         self._check_names(not is_without_tail(self.alpha))
 
-    def _learn_rest(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        super()._learn(view, sample_weight, n_jobs)
         tails = self._tails(
             view,
             (True, False) if isinstance(self.unit_means, str) else (bool(self.unit_means),),

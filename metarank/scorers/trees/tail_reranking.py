@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank._util.parameters import check_real
 from metarank._util.threads import resolve_n_jobs
@@ -23,7 +24,7 @@ from metarank.scorers.trees.tail import (
 )
 from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingView
+from metarank.types.view import Features, TrainingView, fold_of_rows
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 RERANKED = 100
@@ -72,6 +73,8 @@ class TailReranking(ShortlistingTrees):
     alpha_: float
     tail_: TailClassifiers | None
     scale_: float
+    # Parameters of the cheaper model that is fitted to choose on held-out rows.
+    _cheaper: ClassVar[dict[str, Any]]
 
     def _check_names(self, has_tail: bool) -> None:
         """Refuses a weight of names where no tail classifiers read them."""
@@ -132,10 +135,14 @@ class TailReranking(ShortlistingTrees):
         tails: Sequence[TailClassifiers],
         n_jobs: int,
     ) -> tuple[float, TailClassifiers, dict[str, float]]:
-        parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
-        if parts is None or parts[2].Y.nnz == 0:
+        inside = fold_of_rows(view.n_rows, _HELD_OUT, self.random_state, groups=view.groups) == 0
+        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        if view.n_rows < 2 * _HELD_OUT or not others.n_rows or not held_out.Y.nnz:
             return grid[-1], tails[0], {}
-        cheaper, others, held_out = parts
+        weight = None if sample_weight is None else sample_weight[~inside]
+        cheaper = clone(self).set_params(**self._cheaper)
+        cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
+        cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs)
         X = held_out.X_as_new_to(others)
         listed = cheaper.shortlist(X, RERANKED, n_jobs=n_jobs)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)

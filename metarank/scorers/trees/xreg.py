@@ -107,7 +107,7 @@ class XReg(TailReranking, LabelTree):
 
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
-    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None, "name_weight": "auto"}
+    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1, "tail": None, "name_weight": "auto"}
 
     saved: ClassVar[Spec] = LabelTree.saved.extended(
         *TAIL, Number("_alpha_points", 0, 1, key="alpha_points", optional=True)
@@ -199,7 +199,8 @@ class XReg(TailReranking, LabelTree):
             note(f"XReg with {setting}: {metric} {np.nanmean(measured):.4f}{taken}")
         return settings[best]
 
-    def _learn_rest(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        super()._learn(view, sample_weight, n_jobs)
         tails = self._tails(view, [True])
         more = self._learn_tail(view, sample_weight, self.tail, tails, n_jobs)
         # None where it is alpha_.
