@@ -228,8 +228,9 @@ class HeldOutColumns(LabelScorer):
     @abstractmethod
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
-        """The columns of some training rows, equal to those of fits without the row's fold."""
+    ) -> dict[str, np.ndarray] | None:
+        """The columns of some training rows, equal to those of fits without the row's fold; None where only
+        such fits tell them."""
 
 
 class HeldOutProposals(HeldOutColumns):
@@ -238,8 +239,9 @@ class HeldOutProposals(HeldOutColumns):
     @abstractmethod
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
-        """The proposals for some training rows, equal to those of fits without the row's fold."""
+    ) -> Candidates | None:
+        """The proposals for some training rows, equal to those of fits without the row's fold; None as of
+        `score_held_out`."""
 
 
 class PointProposer(LabelScorer):

@@ -72,20 +72,9 @@ def held_out_columns(
     """
     rows = np.arange(len(data.fold)) if rows is None else rows
     if isinstance(scorer, HeldOutColumns):
-        return scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
-    return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
-
-
-def refit_columns(
-    scorer: LabelScorer,
-    data: TrainingSet,
-    candidates: Candidates,
-    *,
-    rows: np.ndarray,
-    n_jobs: int,
-    fits: dict[int, Any] | None = None,
-) -> dict[str, np.ndarray]:
-    """`held_out_columns` by one fit for each fold."""
+        columns = scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
+        if columns is not None:
+            return columns
     X = data.read_by(scorer)
 
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
@@ -117,20 +106,9 @@ def held_out_shortlist(
     The fits are added to `fits`, if given, so that `held_out_columns` can use them.
     """
     if isinstance(scorer, HeldOutProposals):
-        return scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
-    return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
-
-
-def refit_shortlist(
-    scorer: LabelScorer,
-    data: TrainingSet,
-    k: int,
-    *,
-    rows: np.ndarray,
-    n_jobs: int,
-    fits: dict[int, Any] | None = None,
-) -> Candidates:
-    """`held_out_shortlist` by one fit for each fold."""
+        listed = scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
+        if listed is not None:
+            return listed
     X = data.read_by(scorer)
 
     def one_fold(f: int, threads: int) -> Candidates:

@@ -80,7 +80,6 @@ class Shortlister(LabelScorer):
         Y = one_target(Y, y)
         self._check_params()
         params = self.get_params(deep=False)
-        given = params.get("hierarchy")
         seed = seed_of(self.random_state)
         if isinstance(X, TrainingView):
             if Y is not None:
@@ -99,9 +98,7 @@ class Shortlister(LabelScorer):
                 named, X, Y = X if self.uses_names else None, X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
             check_savable_width(features)
-            # Lists do not say how many labels there are; a hierarchy does.
-            n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
-            relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels, ids="positions")
+            relevance, _, _ = check_labels(Y, n_rows=features.shape[0], ids="positions")
             fold = np.zeros(features.shape[0], np.int32)
             text = None if named is None else label_text_of(named, features)
             view = TrainingSet(features, relevance, fold, seed=seed, label_text=text).view()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,9 +55,29 @@ class WrappedScorer(LabelScorer):
     @abstractmethod
     def prefix(self) -> str: ...
 
+    @abstractmethod
+    def _part(self, view: TrainingView) -> TrainingView:
+        """What the scorer sees of a TrainingView."""
+
     @property
     def shown_as(self) -> str:
         return f"{self.scorer.shown_as} of {self.prefix}"
+
+    def _of(self, scorer: LabelScorer) -> Self:
+        """An unfitted copy with another scorer."""
+        return type(self)(**{**self.get_params(deep=False), "scorer": scorer})
+
+    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
+        """An unfitted copy whose scorer's free parameters are tuned on the part."""
+        return self._of(self.scorer.tuned(self._part(view), n_jobs=n_jobs))
+
+    def cheaper(self) -> Self:
+        return self._of(self.scorer.cheaper())
+
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
+        """Fit the scorer on the part. Returns self."""
+        self.scorer_ = clone(self.scorer).fit(self._part(view), n_jobs=n_jobs)
+        return self
 
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, **shared: Any
@@ -113,21 +133,14 @@ class BlockScorer(WrappedScorer):
     def prefix(self) -> str:
         return self.block
 
-    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer:
-        """An unfitted copy whose scorer's free parameters are tuned on the block."""
-        return BlockScorer(
-            scorer=self.scorer.tuned(view.of_block(self.block), n_jobs=n_jobs), block=self.block
-        )
-
-    def cheaper(self) -> BlockScorer:
-        return BlockScorer(scorer=self.scorer.cheaper(), block=self.block)
+    def _part(self, view: TrainingView) -> TrainingView:
+        return view.of_block(self.block)
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer:
         """Fit the scorer on the block. Returns self."""
-        return self._with(clone(self.scorer).fit(view.of_block(self.block), n_jobs=n_jobs), view)
+        return super().fit(view, n_jobs=n_jobs)._in(view)
 
-    def _with(self, scorer: LabelScorer, view: TrainingView) -> BlockScorer:
-        self.scorer_ = scorer
+    def _in(self, view: TrainingView) -> BlockScorer:
         self.n_features_: int = view.n_features
         self.columns_ = replace(view.block(self.block), words=None)
         return self
@@ -151,8 +164,12 @@ class BlockScorer(WrappedScorer):
         return self.scorer_.neighbors_of(self.columns_.of(X), label, k)
 
     def updated(self, view: TrainingView, *, n_jobs: int = 1) -> BlockScorer | None:
-        new = self.scorer_.updated(view.of_block(self.block), n_jobs=n_jobs)
-        return None if new is None else BlockScorer(scorer=new, block=self.block)._with(new, view)
+        new = self.scorer_.updated(self._part(view), n_jobs=n_jobs)
+        if new is None:
+            return None
+        out = self._of(new)._in(view)
+        out.scorer_ = new
+        return out
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         """The scorer's, in the columns of the block."""
@@ -210,15 +227,8 @@ class ObjectiveScorer(WrappedScorer, HeldOutColumns):
     def prefix(self) -> str:
         return self.objective
 
-    def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> ObjectiveScorer:
-        """An unfitted copy whose scorer's free parameters are tuned on the TrainingView."""
-        tuned = self.scorer.tuned(view.of_objective(self.objective), n_jobs=n_jobs)
-        return ObjectiveScorer(scorer=tuned, objective=self.objective)
-
-    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> ObjectiveScorer:
-        """Fit the scorer on the TrainingView's rows and the labels of the objective. Returns self."""
-        self.scorer_: LabelScorer = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
-        return self
+    def _part(self, view: TrainingView) -> TrainingView:
+        return view.of_objective(self.objective)
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1

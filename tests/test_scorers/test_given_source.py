@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.scorers.crossfit import held_out_columns, refit_shortlist
+from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
 from metarank.scorers.given.given_scorer import COLUMNS, OF_LABELS, GivenScorer
 from metarank.scorers.given.linear import GivenLinear
 from metarank.types.candidates import Candidates
@@ -26,7 +26,7 @@ def training_set(**options) -> TrainingSet:
 def test_it_proposes_what_is_given():
     data, rows = training_set(), np.array([1, 9, 14])
     scorer = GivenScorer(given="knn")
-    found = refit_shortlist(scorer, data, 1, rows=rows, n_jobs=1)
+    found = held_out_shortlist(scorer, data, 1, rows=rows)
     own = data.given[rows].scores["knn"]
     np.testing.assert_array_equal(found.to_csr().toarray(), own.toarray())
     assert (np.diff(found.indptr) == np.diff(own.indptr)).all()

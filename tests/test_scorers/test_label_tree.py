@@ -183,7 +183,6 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
         (Parabel, {"loss": "hinge"}, "hinge"),
         (Parabel, {"loss": "logistic", "C": 5.0}, "logistic"),
         (Parabel, {"loss": "squared_hinge", "visitors": 10_000}, "squared_hinge"),
-        (XReg, {"C": 50.0, "cost": "mean"}, "logistic"),
         (XReg, {"C": 2.0, "visitors": 10_000}, "logistic"),
         (XReg, {"C": 2.0, "normalize": "label"}, "logistic"),
         (XReg, {"relevance": "inverse-propensity"}, "logistic"),
@@ -210,7 +209,7 @@ def test_every_edge_minimises_its_objective(cls, params, loss):
     for slot, (at, cost, z) in enumerate(
         edge_problems(model.hierarchy_, shares, params.get("visitors", 0) > 0)
     ):
-        cost = C * cost / (len(at) if model.cost == "mean" else 1)
+        cost = C * cost
         w = np.append(W[slot], bias[slot])
         reached = 0.5 * w @ w + cost @ loss_values(loss, X1[at] @ w, z)[0]
         best = optimum(loss, X1[at], z, cost)
@@ -448,12 +447,6 @@ def test_label_vectors_shape_the_tree():
 
 
 # --- the life of an estimator ---------------------------------------------------
-
-
-def test_lists_of_labels_take_their_number_from_the_hierarchy():
-    X, _ = problem()
-    tree = tree_of([[0, 1], [2, 3]])
-    assert Parabel(hierarchy=tree).fit(X, [[0], [1]] * 40).n_labels_ == 4
 
 
 def test_a_failure_leaves_what_was_learned(tmp_path):

@@ -19,7 +19,8 @@ from metarank.data.vectorizer import language_of
 from metarank.metrics import per_row
 from metarank.metrics.evaluation import evaluate
 from metarank.ranker.lists import hash_numbers
-from metarank.scorers.classical.kernels import inverse_of_positive, linear_gram
+from metarank.scorers.classical.kernels import linear_gram
+from metarank.scorers.linear.shared_ridge import inverse_with
 from metarank.scorers.names.words import NameScorer
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.types.block_columns import BlockColumns
@@ -112,7 +113,7 @@ class _Judge:
         return max(by_penalty, key=lambda values: float(np.mean(values)))
 
     def _ndcg(self, kernel: np.ndarray, penalty: float) -> np.ndarray:
-        inverse = inverse_of_positive(kernel + penalty * np.eye(len(kernel)))
+        inverse = inverse_with(kernel.copy(), penalty)
         scores = np.empty_like(self.dense)
         for part, others in self.parts:
             between = inverse[np.ix_(part, others)] @ self.dense[others]

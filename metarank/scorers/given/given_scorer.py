@@ -140,17 +140,12 @@ class GivenScorer(LabelScorer):
         """Learn from the rows of the TrainingView and their candidates. Returns self."""
         given = view.all_given.scores[self.given]
         self.n_labels_: int = view.n_labels
-        self.edges_: np.ndarray
-        self.least_log_: float
         self.edges_, self.least_log_ = view.shared(f"given {self.given}", lambda X: edges(given.data))
         # Unknown if there is no pair.
         self.by_place_: bool | None = (
             (_OWN, self.given) in view.all_given.unscored if len(self.edges_) else None
         )
         if not self.by_fold:
-            self.usual_: NDArray[np.float32]
-            self.spread_: NDArray[np.float32]
-            self.log_share_: NDArray[np.float32]
             self.usual_, self.spread_, self.log_share_ = view.shared(
                 f"habits of {self.given}", lambda X: habits(given, self.edges_)
             )
@@ -169,25 +164,18 @@ class GivenScorer(LabelScorer):
         counted = np.zeros(len(per_row), bool)
         counted[view.rows] = has_labels
         pairs = np.repeat(counted, per_row)
-        return self._learn(given.indices[pairs], bins[0][pairs], bins[1][pairs], hit, view)
-
-    def _learn(
-        self, label: np.ndarray, in_bin: np.ndarray, in_place: np.ndarray, hit: np.ndarray, view: TrainingView
-    ) -> GivenScorer:
-        """Learn the rates of relevance from pairs with 1 or 0 for relevant ones or others."""
-        n_bins, n_labels = len(self.edges_) + 1, self.n_labels_
-        self.rate_: float
+        label, in_bin, in_place = given.indices[pairs], bins[0][pairs], bins[1][pairs]
         self.rate_ = rate = float((hit.sum() + 0.5) / (len(hit) + 1.0))
-        counts, hits = tally(in_bin, hit, n_bins)
+        counts, hits = tally(in_bin, hit, len(self.edges_) + 1)
         self.chance_: NDArray[np.float64] = monotone(
             (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS), counts + _BIN_PAIRS
         )
         counts, hits = tally(in_place, hit, len(PLACES) + 1)
         # The first bin holds the first place alone.
         self.right_at_: NDArray[np.float64] = (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS)
-        counts, hits = tally(label, hit, n_labels)
+        counts, hits = tally(label, hit, view.n_labels)
         self.right_: NDArray[np.float64] = (hits + _RATE_PAIRS * rate) / (counts + _RATE_PAIRS)
-        expected = np.bincount(label, weights=self.chance_[in_bin], minlength=n_labels)
+        expected = np.bincount(label, weights=self.chance_[in_bin], minlength=view.n_labels)
         weight = weight_of_scores(hits, expected)
         self.lift_: NDArray[np.float64] = (hits + weight) / (expected + weight)
         missed = view.label_counts - hits

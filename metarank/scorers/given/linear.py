@@ -98,19 +98,21 @@ class GivenLinear(HeldOutProposals):
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
+    ) -> dict[str, np.ndarray] | None:
         """The column of training rows, equal to that of fits without the row's fold, before small weights are
         pruned."""
         out, inside = self._for_training_rows(data)
         known, of_known = out._known(candidates)
-        return out._column(known, _linear().score_held_out(inside, of_known, rows=rows, n_jobs=n_jobs))
+        columns = _linear().score_held_out(inside, of_known, rows=rows, n_jobs=n_jobs)
+        return None if columns is None else out._column(known, columns)
 
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
+    ) -> Candidates | None:
         """The proposals for training rows; see `score_held_out`."""
         out, inside = self._for_training_rows(data)
-        return out._named(_linear().shortlist_held_out(inside, k, rows=rows, n_jobs=n_jobs))
+        listed = _linear().shortlist_held_out(inside, k, rows=rows, n_jobs=n_jobs)
+        return None if listed is None else out._named(listed)
 
     def _for_training_rows(self, data: TrainingSet) -> tuple[GivenLinear, TrainingSet]:
         """A copy that knows the labels of all rows, and these rows with the features and labels it reads."""

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from metarank import _core
 from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Number, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.types.arrays import csr_parts, linear_scores, require_rows, sample_rows
+from metarank.scorers.linear.one_vs_all import squared_hinge_weights
+from metarank.scorers.neighbors.training_rows import as_canonical
+from metarank.types.arrays import linear_scores, require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingView
 
@@ -85,8 +85,6 @@ class LinearClassifier(LabelScorer):
             raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
         require_rows(view)
         self.C_ = self._choose(view, n_jobs) if self.C == "auto" else float(self.C)
-        self.weights_: NDArray[np.float32]
-        self.bias_: NDArray[np.float32]
         self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
         return self
 
@@ -100,24 +98,22 @@ class LinearClassifier(LabelScorer):
     def _train(
         self, X: Features, Y: sp.csr_matrix, C: float, seed: int, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        X, by_label, n_labels = sp.csr_matrix(X, dtype=np.float32), sp.csc_matrix(Y > 0), Y.shape[1]
-        indptr, features, values, bias = _core.train_squared_hinge(
-            X=(*csr_parts(X), X.shape[1]),
-            label_indptr=by_label.indptr.astype(np.int64),
-            label_rows=by_label.indices.astype(np.int32),
-            positive_cost=np.ones(n_labels, np.float32),
-            order=np.arange(n_labels, dtype=np.int32),
-            factor=np.ones(X.shape[1], np.float32),
-            options=_core.SquaredHingeOptions(
-                C=C, tolerance=_TOLERANCE, least=0.0, max_epochs=_MOST_EPOCHS, seed=seed
-            ),
-            n_threads=n_jobs,
+        W, bias = squared_hinge_weights(
+            as_canonical(X),
+            Y,
+            positive_cost=np.ones(Y.shape[1]),
+            C=C,
+            tolerance=_TOLERANCE,
+            max_epochs=_MOST_EPOCHS,
+            weights_per_label=None,
+            seed=seed,
+            n_jobs=n_jobs,
+            order=np.arange(Y.shape[1], dtype=np.int32),
         )
-        W = sp.csr_matrix((values, features, indptr), shape=(n_labels, X.shape[1])).toarray()
-        count = np.diff(by_label.indptr)
+        weights, count = W.toarray(), np.bincount(Y.indices, minlength=Y.shape[1])
         for constant, value in ((count == 0, -1.0), (count == X.shape[0], 1.0)):
-            W[constant], bias[constant] = 0.0, value
-        return np.ascontiguousarray(W.T), bias
+            weights[:, constant], bias[constant] = 0.0, value
+        return weights, bias
 
     def _choose(self, view: TrainingView, n_jobs: int) -> float:
         rows = sample_rows(view, _CHOICE_ROWS)

@@ -17,7 +17,7 @@ from metarank.metrics.propensity import inv_propensity
 from metarank.persist.fields import Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import HeldOutProposals, Planned
-from metarank.scorers.crossfit import refit_columns, refit_shortlist, scatter_folds, stack_folds
+from metarank.scorers.crossfit import scatter_folds, stack_folds
 from metarank.scorers.label_weights import propensity_curve
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.linear.weight_index import Parts, WeightIndex
@@ -218,16 +218,16 @@ class OneVsAll(HeldOutProposals, Shortlister):
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
+    ) -> dict[str, np.ndarray] | None:
         """Columns of the pairs of training rows, equal to those of fits without the row's fold, before
-        pruning.
+        pruning; None but for the ridge up to `max_size`, which has a closed form.
 
-        The ridge has a closed form up to `max_size`. Propensities and targets are those of the view without
+        Propensities and targets are those of the view without
         the fold.
         """
         held_out = self._held_out_ridge(data, n_jobs)
         if held_out is None:
-            return refit_columns(self, data, candidates, rows=rows, n_jobs=n_jobs)
+            return None
 
         def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
             inside = np.flatnonzero(data.fold[rows] == fold)
@@ -242,11 +242,11 @@ class OneVsAll(HeldOutProposals, Shortlister):
 
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
+    ) -> Candidates | None:
         """The k proposals for each of some training rows; see `score_held_out`."""
         held_out = self._held_out_ridge(data, n_jobs)
         if held_out is None:
-            return refit_shortlist(self, data, k, rows=rows, n_jobs=n_jobs)
+            return None
 
         def one_fold(fold: int, threads: int) -> Candidates:
             blocks = held_out(fold, rows[data.fold[rows] == fold])
@@ -382,13 +382,15 @@ def squared_hinge_weights(
     weights_per_label: int | None,
     seed: int,
     n_jobs: int,
+    order: np.ndarray | None = None,
 ) -> tuple[sp.csr_matrix, np.ndarray]:
     """Weights (d, L) and biases (L,), float32, of the classifiers of all labels.
 
     For each label with y_i = 1 on relevant rows and -1 elsewhere, minimises
     ``1/2 (||w||^2 + b^2) + C sum_i c_i max(0, 1 - y_i (w . x_i + b))^2``, c_i the label's entry of
     `positive_cost` on relevant rows and 1 elsewhere. Stops when no row violates the conditions of optimality
-    by more than `tolerance`. A label without relevant rows gets weights 0 and bias -1.
+    by more than `tolerance`. A label without relevant rows gets weights 0 and bias -1. Labels are trained in
+    groups in the given order, by default that of the leaves of a tree: similar ones together.
 
     Of the weights, as many as `weights_per_label` for each label on average stay, the largest after
     multiplication by `pruning_factors`; how large is large enough is estimated on 256 labels.
@@ -398,9 +400,9 @@ def squared_hinge_weights(
     labels = by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32)
     if not len(labels[1]):
         return sp.csr_matrix((X.shape[1], n_labels), dtype=np.float32), np.full(n_labels, -1, np.float32)
-    # Similar labels together: in the order of the leaves of a tree.
-    child = learn_hierarchy(X, Y, n_trees=1, max_leaf=_GROUP, seed=seed).child
-    order = np.ascontiguousarray(~child[child < 0])
+    if order is None:
+        child = learn_hierarchy(X, Y, n_trees=1, max_leaf=_GROUP, seed=seed).child
+        order = np.ascontiguousarray(~child[child < 0])
     factor = pruning_factors(X)
 
     def train(order: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

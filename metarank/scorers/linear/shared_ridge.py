@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.threads import in_threads, single_threaded_blas
+from metarank.metrics import per_row
 from metarank.scorers.neighbors.training_rows import as_canonical
 from metarank.types.arrays import csr_parts, pruning_factors
 
@@ -49,7 +50,7 @@ class SharedRidge:
         dtype = np.float32 if largest <= _FLOAT32_CONDITION * penalty else np.float64
         self.is_dual: bool = X.shape[0] <= X.shape[1]
         product = self.gram(X, dtype, n_jobs) if gram is None else gram.astype(dtype)
-        self.inverse: np.ndarray = _inverse(product, penalty)
+        self.inverse: np.ndarray = inverse_with(product, penalty)
 
     @staticmethod
     def gram(X: sp.csr_matrix, dtype: type = np.float64, n_jobs: int = 1) -> np.ndarray:
@@ -132,23 +133,16 @@ def leave_one_out_ndcg(
     n = T.shape[0]
     judged = np.unique(np.linspace(0, n - 1, min(n, _JUDGED_ROWS)).astype(np.int64))
     by_label = T.T.tocsr()
-    k = min(5, T.shape[1])
-    discount = 1 / np.log2(np.arange(2, 2 + k))
     ndcg = []
     for rows in np.array_split(judged, -(-len(judged) // _BLOCK)):
-        relevant = T[rows].tocoo()
+        gains = T[rows]
+        relevant = gains.tocoo()
         scores = np.asarray(by_label @ np.ascontiguousarray(ridge.leave_one_out(rows).T)).T * weight
         scores[relevant.row, relevant.col] *= own_weight[relevant.col] / weight[relevant.col]
-        gains = np.zeros_like(scores)
-        gains[relevant.row, relevant.col] = relevant.data * own_weight[relevant.col]
-        attained, best = (
-            np.take_along_axis(gains, _core.top_k_dense(np.ascontiguousarray(of), k, n_jobs)[0], axis=1)
-            for of in (scores, gains)
-        )
-        ideal = best @ discount
-        ndcg.append((attained @ discount)[ideal > 0] / ideal[ideal > 0])
+        gains.data = (gains.data * own_weight[gains.indices]).astype(np.float32)
+        ndcg.append(per_row(gains, scores, "nDCG@5", n_jobs=n_jobs))
     values = np.concatenate(ndcg)
-    return float(values.mean()) if len(values) else 0.0
+    return float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
 
 
 def ridge_by_gradients(
@@ -211,15 +205,18 @@ def _least_kept(W: np.ndarray, density: float) -> np.float32:
     return np.float32(np.partition(values, -kept)[-kept])
 
 
-def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:
-    """(K + penalty I)^-1 in the memory of K."""
+def inverse_with(K: np.ndarray, penalty: float) -> np.ndarray:
+    """(K + penalty I)^-1 of a symmetric K, whose memory it takes. It costs half of what that of any matrix
+    does."""
     K[np.diag_indices_from(K)] += penalty
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (K,))
     with single_threaded_blas():
         # The transpose of a symmetric matrix is the same matrix in the order LAPACK works in, without a copy.
         factor, failed = potrf(K.T, lower=1, overwrite_a=1)
         if failed:
-            raise ValueError("C must be smaller: the least squares problem is singular to the last digit")
+            raise ValueError(
+                "C must be smaller, or alpha larger: the least squares problem is singular to the last digit"
+            )
         inverse, _ = potri(factor, lower=1, overwrite_c=1)
     out = inverse.T  # its upper triangle is valid
     for start in range(0, len(out), _BLOCK):

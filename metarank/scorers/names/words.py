@@ -94,7 +94,6 @@ class NameScorer(LabelScorer):
         ValueError
             If the TrainingView has no label text.
         """
-        self.label_text_: sp.csr_matrix
         self.label_text_, self._index = indexed_names(view, self.source, type(self).__name__)
         self.other_names_ = others = view.other_names.get(self.source)
         if others is not None:

@@ -94,7 +94,6 @@ class LabelTree(PointProposer, ShortlistingTrees):
     # Parameters of a class that gives them a place in `__init__`.
     relevance: str = field(init=False, default="binary")
     propensity: Any = field(init=False, default="default")
-    cost: str = field(init=False, default="sum")
     normalize: str = field(init=False, default="label")
 
     column = "label_tree"
@@ -129,8 +128,6 @@ class LabelTree(PointProposer, ShortlistingTrees):
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
         check_random_state(self.random_state)
-        if self.cost not in ("sum", "mean"):
-            raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
         if self.C is not None:
             check_real("C", self.C, _LEAST, _MOST, "a positive number, at most 1e6")
         check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
@@ -202,7 +199,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         return _core.LabelTreeOptions(
             loss=LOSSES[self._loss],
             C=float(solver["C"] if self.C is None else self.C),
-            mean_cost=self.cost == "mean",
+            mean_cost=False,
             tolerance=float(solver["tolerance"]),
             max_epochs=int(solver["max_epochs"]),
             bias=1.0,

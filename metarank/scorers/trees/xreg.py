@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.stats import sem
 from sklearn.base import clone
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
@@ -28,7 +29,7 @@ from metarank.scorers.trees.tail_reranking import (
     is_without_tail,
 )
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingView, first_of_unit, fold_of_rows
+from metarank.types.view import Features, TrainingView, fold_of_rows
 
 NORMALIZATIONS = ("global", "label", "auto")
 # One row in so many is held out to choose a normalization; fewer rows say nothing of it.
@@ -63,9 +64,6 @@ class XReg(TailReranking, LabelTree):
         probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
         relevances divided by their own maxima the logistic loss too: the first
         is taken unless another is clearly better.
-    cost : {"sum", "mean"}
-        "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
-        number of points at the node, as eq. 5 prints.
     tail : float in (0, 1], "auto" or None
         XReg-t: alpha of `metarank.metrics.rerank.rerank_with_tail`, by which the 100 best labels of a point
         (or points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for
@@ -101,7 +99,6 @@ class XReg(TailReranking, LabelTree):
     relevance: str = "graded"
     propensity: Any = "default"
     tail: Any = None
-    cost: str = "sum"
     normalize: str = "global"
     name_weight: Any = "auto"
 
@@ -188,11 +185,11 @@ class XReg(TailReranking, LabelTree):
             return per_row(Y, ranking, metric, inv_propensity=gain, n_jobs=n_jobs)
 
         tried = in_turn(values, settings, lambda setting: f"with {setting}")
-        units = None if view.groups is None else first_of_unit(held_out.n_rows, None, held_out.groups)
         best = 0
         for i, measured in enumerate(tried):
-            mean, error = _mean_and_error(measured - tried[best], units)
-            if mean > error:
+            better = measured - tried[best]
+            better = better[~np.isnan(better)]
+            if len(better) > 1 and better.mean() > sem(better):
                 best = i
         for setting, measured in zip(settings, tried):
             taken = ", taken" if setting is settings[best] else ""
@@ -258,17 +255,3 @@ class XReg(TailReranking, LabelTree):
         by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
         listed = self._reranked(rows, by_label.transpose(), self.alpha_points_, n_jobs)
         return listed.transpose().top(k)
-
-
-def _mean_and_error(values: np.ndarray, units: np.ndarray | None) -> tuple[float, float]:
-    """The mean of some values, NaN left out, and its standard error; infinite of fewer than two units. Rows
-    of one unit count as one."""
-    unit = np.arange(len(values)) if units is None else units
-    counted = ~np.isnan(values)
-    values, unit = values[counted], np.unique(unit[counted], return_inverse=True)[1]
-    n = int(unit.max(initial=-1)) + 1
-    if n < 2:
-        return 0.0, float("inf")
-    mean = float(values.mean())
-    away = np.bincount(unit, weights=values - mean)
-    return mean, float(np.sqrt(n / (n - 1) * np.sum(away**2))) / len(values)
