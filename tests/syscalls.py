@@ -25,20 +25,13 @@ _ENTRY, _EXIT = 1, 2
 _AT_FDCWD = -100
 # Offsets of registers in the user area of x86-64.
 _RAX, _RDX, _ORIG_RAX = 80, 96, 120
-_NUMBERS = {
-    "x86_64": {
-        "write": 1, "open": 2, "pwrite64": 18, "writev": 20, "fsync": 74, "fdatasync": 75, "ftruncate": 77,
-        "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88,
-        "chmod": 90, "fchmod": 91, "openat": 257, "mkdirat": 258, "unlinkat": 263, "renameat": 264,
-        "fchmodat": 268, "renameat2": 316, "copy_file_range": 326,
-    },
-    "aarch64": {
-        "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "ftruncate": 46,
-        "fchmod": 52, "fchmodat": 53, "openat": 56, "write": 64, "writev": 66, "pwrite64": 68, "fsync": 82,
-        "fdatasync": 83, "renameat2": 276, "copy_file_range": 285,
-    },
+# By the numbers of x86-64.
+_NAME_OF = {
+    1: "write", 2: "open", 18: "pwrite64", 20: "writev", 74: "fsync", 75: "fdatasync", 77: "ftruncate",
+    82: "rename", 83: "mkdir", 84: "rmdir", 85: "creat", 86: "link", 87: "unlink", 88: "symlink",
+    90: "chmod", 91: "fchmod", 257: "openat", 258: "mkdirat", 263: "unlinkat", 264: "renameat",
+    268: "fchmodat", 316: "renameat2", 326: "copy_file_range",
 }  # fmt: skip
-_NAME_OF = {number: name for name, number in _NUMBERS.get(platform.machine(), {}).items()}
 _WRITES = ("write", "pwrite64", "writev")
 _CREATING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -232,16 +225,7 @@ def _follow(
 
 def _path_of(child: int, name: str, args: ctypes.Array) -> str:
     """The path a call is about, absolute."""
-    if name in (
-        "write",
-        "pwrite64",
-        "writev",
-        "fsync",
-        "fdatasync",
-        "ftruncate",
-        "fchmod",
-        "copy_file_range",
-    ):
+    if name in (*_WRITES, "fsync", "fdatasync", "ftruncate", "fchmod", "copy_file_range"):
         return _target_of(f"/proc/{child}/fd/{args[0]}")
     at = name.endswith("at") or name == "renameat2"
     path = _text_at(child, args[1] if at else args[0])

@@ -255,58 +255,6 @@ def test_an_error_at_every_call(folder, case, code, record_property):
     record_property("errors", errors)
 
 
-def test_a_disk_that_fills_up(tmp_path):
-    """A file system of so many pages, one more each time, until the model fits beside the earlier one."""
-    earlier, later = makers.fitted("dense"), makers.fitted("texts")
-
-    def run() -> None:
-        failures = []
-        for pages in range(30, 120, 3):
-            mount_tmpfs(tmp_path, pages)
-            if error_of(lambda: earlier.save(tmp_path / "M")) is not None:
-                continue
-            before = contents(tmp_path / "M")
-            error = error_of(lambda: later.save(tmp_path / "M"))
-            if error is None:
-                assert failures == [errno.ENOSPC] * len(failures)
-                assert len(failures) > 3
-                return
-            failures.append(error.errno)
-            assert contents(tmp_path / "M") == before
-            assert [p.name for p in tmp_path.iterdir()] == ["M"]
-        raise AssertionError("it never fitted")
-
-    child = in_child(run)
-    error = child.error()
-    if "PermissionError" in error and "mount" in error:
-        pytest.skip("file systems cannot be mounted here")
-    assert error == ""
-
-
-def error_of(action: Callable[[], object]) -> OSError | None:
-    try:
-        action()
-    except OSError as error:
-        return error
-    return None
-
-
-def mount_tmpfs(place: Path, pages: int) -> None:
-    """Mount a file system in memory on a folder, for this process alone."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    new_mounts, new_user, private = 0x20000, 0x10000000, 1 << 18 | 1 << 14
-    size = f"size={pages * os.sysconf('SC_PAGE_SIZE')}".encode()
-    for failed in (
-        libc.unshare(new_mounts | (0 if os.geteuid() == 0 else new_user)),
-        libc.mount(None, b"/", None, private, None),
-        libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, size),
-    ):
-        if failed:
-            raise PermissionError(ctypes.get_errno(), "mount")
-
-
 # --- Ctrl-C ---------------------------------------------------------------------------
 
 
