@@ -12,11 +12,9 @@ from pathlib import Path
 
 import makers
 import pytest
-from syscalls import in_child
 from terminal import interrupted_after
 
 from metarank import MetaRanker, load
-from metarank.apps import cli
 from metarank.data import write_xc
 
 # Runs the command line, which is interrupted after so many seconds on the processor, and leaves in a file how
@@ -156,22 +154,3 @@ def test_outputs_that_cannot_be_written(work, tmp_path):
     assert shell(f"{train} --model {tmp_path / 'A'} 2>&1 >{os.devnull} | head -c 1 >{os.devnull}") == (0, "")
     assert shell(f"{train} --model {tmp_path / 'B'} 2>&- >&-")[0] == 0
     assert contents(tmp_path / "A").keys() == contents(tmp_path / "B").keys()
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root, to be somebody else")
-def test_folders_that_may_not_be_written_to(work, tmp_path):
-    """As somebody who is not root, to a folder of root's."""
-    tmp_path.chmod(0o755)
-    rows, model = makers.sparse(200).X[:2], load(work / "model")
-
-    def run() -> None:
-        os.setgroups([])
-        os.setuid(65534)
-        with pytest.raises(PermissionError):
-            model.save(tmp_path / "M")
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        assert cli.main(["predict", "missing", "missing", "--out", str(tmp_path / "out")]) == 2
-        assert model.rank(rows, k=1).labels.shape == (2, 1)
-
-    assert in_child(run).error() == ""
-    assert os.listdir(tmp_path) == []

@@ -11,11 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from threadpoolctl import ThreadpoolController
 
 from metarank._util import threads as _threads
 from metarank._util.cgroup import cpu_limit, memory_left
-from metarank._util.threads import available_cores, openmp_threads, resolve_n_jobs, single_threaded_blas
+from metarank._util.threads import available_cores, openmp_threads, resolve_n_jobs
 from metarank.model.fitting import memory
 
 CHILD = Path(__file__).parent / "isolation_child.py"
@@ -138,43 +137,6 @@ def threads_at_work(n_jobs: int) -> tuple[dict[str, float], dict[str, float], in
     finally:
         child.kill()
         child.communicate()
-
-
-def blas_threads() -> dict[str, set[int]]:
-    """Of each threading layer of BLAS, how many threads this one would use."""
-    found: dict[str, set[int]] = {}
-    for library in ThreadpoolController().select(user_api="blas").info():
-        layer = "of the process" if library["threading_layer"] != "openmp" else "of each thread"
-        found.setdefault(layer, set()).add(library["num_threads"])
-    return found
-
-
-def test_the_limit_on_blas_holds_for_threads_that_overlap():
-    """A BLAS that works by OpenMP (that of FAISS) keeps a number for each thread, others one for all."""
-    pytest.importorskip("faiss")
-    before, inside, leave = blas_threads(), threading.Event(), threading.Event()
-    seen_by_other = []
-
-    def other() -> None:
-        with single_threaded_blas():
-            seen_by_other.append(blas_threads())
-            inside.set()
-            leave.wait(300)
-            seen_by_other.append(blas_threads())
-
-    one = {layer: {1} for layer in before}
-    with single_threaded_blas():
-        thread = threading.Thread(target=other)
-        thread.start()
-        assert inside.wait(300)
-        assert blas_threads() == one
-    assert blas_threads() == before | {"of the process": {1}}
-    with single_threaded_blas():
-        leave.set()
-        thread.join()
-        assert blas_threads() == one
-    assert seen_by_other == [one, one]
-    assert blas_threads() == before
 
 
 # --- control groups ------------------------------------------------------------------

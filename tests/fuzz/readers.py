@@ -1,4 +1,4 @@
-"""What reads files of models, and requests, as targets: a folder of `corpus/readers` holds the seeds of each."""
+"""What reads files of models, and requests, as targets: seeds are in folders of `corpus/readers`."""
 
 from __future__ import annotations
 

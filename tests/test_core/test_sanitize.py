@@ -57,24 +57,6 @@ def test_calls_are_counted_and_errors_are_not():
     assert calls.threaded == {"vector_scores"}
 
 
-@pytest.mark.parametrize("asked", [(1,), (5,), {"n_threads": 1}])
-def test_every_call_asks_for_the_least_number_of_threads(asked):
-    seen = []
-
-    class nb_func:
-        __nb_signature__ = (("def twice(x: ndarray[shape=(*, *)], n_threads: int) -> int", None, None),)
-
-        def __call__(self, x, n_threads):
-            seen.append(n_threads)
-            return 2 * x
-
-    core = ModuleType("core")
-    core.twice = nb_func()
-    Calls(core, least_threads=3)
-    assert (core.twice(4, **asked) if isinstance(asked, dict) else core.twice(4, *asked)) == 8
-    assert seen == [5 if asked == (5,) else 3]
-
-
 def test_what_is_not_called_or_never_with_threads_is_missed():
     files = {path.stem for path in Path(__file__).parents[1].glob("test_*/test_*.py")}
     assert {f"test_{name}" for name in TESTS} <= files

@@ -9,13 +9,10 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, load
 from metarank.apps.report.words import reasons
-from metarank.metrics import evaluate
-from metarank.metrics.rerank import rerank_with_tail
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
 from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers, unit_rows
-from metarank.scorers.trees.tail_reranking import choose_alpha
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -218,37 +215,6 @@ def test_sparse_means_add_rows_in_order():
         largest = np.lexsort((np.arange(80), -np.abs(whole)))[:6]
         np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(largest[whole[largest] != 0]))
         np.testing.assert_array_equal(kept[kept != 0], whole[kept != 0])
-
-
-def test_few_terms_come_close():
-    data, Q = problem("sparse", n=300, d=200)
-    pairs = Candidates.all_labels(Q.shape[0], 9)
-    whole, short, all_terms = (
-        TailClassifiers(max_terms=m).fit(data.view()).score(Q, pairs)[COLUMN] for m in (None, 150, 10_000)
-    )
-    assert all_terms.tobytes() == whole.tobytes()
-    assert 0 < np.abs(short - whole).mean() < 0.1 * np.abs(whole).mean()
-
-
-def test_a_rare_label_is_found_again():
-    """A predictor that knows frequencies only, re-ranked: the labels of near training points come first."""
-    rng = np.random.default_rng(4)
-    centres = rng.gamma(1.0, size=(30, 50)).astype(np.float32)
-    label = np.concatenate([np.arange(30), rng.integers(0, 3, 60)])  # 27 labels have a single point
-
-    def points(labels):
-        return centres[labels] + rng.gamma(0.1, size=(len(labels), 50)).astype(np.float32)
-
-    Y = sp.csr_matrix((np.ones(90, np.float32), label, np.arange(91)), shape=(90, 30))
-    tail = TailClassifiers().fit(TrainingSet(points(label), Y, np.zeros(90, np.int32)).view())
-    pairs, truth = Candidates.all_labels(30, 30), np.eye(30)
-    frequency = np.asarray(Y.mean(axis=0)).ravel()
-    c = Candidates(pairs.indptr, pairs.labels, 30, {"score": frequency[pairs.labels]})
-    scores = tail.score(points(np.arange(30)), pairs)[COLUMN]
-    alpha = choose_alpha(c, scores, truth, ["WP@1"], scale=1.0)
-    assert alpha < 1
-    assert evaluate(truth, c, ["WP@1"])["WP@1"] < 0.1
-    assert evaluate(truth, rerank_with_tail(c, scores, alpha), ["WP@1"])["WP@1"] > 0.9
 
 
 @KINDS

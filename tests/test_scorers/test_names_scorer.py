@@ -69,20 +69,6 @@ def test_columns_and_shortlist_agree_with_their_twins(seed, signed, k):
         assert found.scores["names"][row].tobytes() == cosine[i, sorted(best)].tobytes()
 
 
-def test_empty_rows_labels_and_batches():
-    text = sp.csr_matrix(np.array([[1, 0], [0, 0]], np.float32))
-    scorer = fitted(text)
-    X = sp.csr_matrix(np.array([[0, 0], [2, 0]], np.float32))
-    columns = scorer.score(X, Candidates.all_labels(2, 2))
-    assert columns["name_cosine"].tolist() == [0, 0, 1, 0]
-    assert columns["name_words"].tolist() == [1, 0, 1, 0]
-    assert all(np.isfinite(values).all() for values in columns.values())
-    found = scorer.shortlist(X, 100)
-    assert found.indptr.tolist() == [0, 0, 1]
-    assert scorer.shortlist(X[:0], 3).n_rows == 0
-    assert scorer.score(X[:0], Candidates.all_labels(0, 2))["name_share"].shape == (0,)
-
-
 def test_cancelling_values_do_not_propose_a_label_twice():
     text = sp.csr_matrix(np.array([[1, 1, 1]], np.float32))
     found = fitted(text).shortlist(sp.csr_matrix(np.array([[1, -1, 2]], np.float32)), 5)

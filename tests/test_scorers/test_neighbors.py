@@ -419,6 +419,3 @@ def test_an_empty_row_gets_the_popular_labels():
     popular = np.sort(np.lexsort((np.arange(L), -data.view().label_counts))[:3])
     assert scorer.shortlist(empty, 3).labels.tolist() == popular.tolist()
     assert not stack(scorer.score(empty, Candidates.all_labels(1, L))).any()
-
-
-# --- what is refused ---
