@@ -17,6 +17,7 @@ from metarank.model.answering.request import read_request
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.trees.hierarchy import Hierarchy
+from metarank.scorers.trees.parent_tree import flat
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.label_names import LabelVectors, OtherNames
@@ -215,15 +216,6 @@ def no_limits() -> LabelLimits:
 
 def tree_of(nested: Any, n_labels: int | None = None) -> Hierarchy:
     """A hierarchy of one tree from nested lists of label ids."""
-    parent: dict[Any, Any] = {}
-    waiting, n_nodes = [("node 0", nested)], 1
-    for node, children in waiting:
-        for child in children:
-            if not isinstance(child, int):
-                waiting.append((f"node {n_nodes}", child))
-                child, n_nodes = f"node {n_nodes}", n_nodes + 1
-            parent[child] = node
-    placed = [child for child in parent if isinstance(child, int)]
-    every = len(placed) if n_labels is None else n_labels
-    tree = Hierarchy.from_parents({**dict.fromkeys(range(every)), **parent}, n_labels=every)
-    return tree.restricted_to(placed)
+    start, child = flat(nested)
+    every = int(np.count_nonzero(child < 0)) if n_labels is None else n_labels
+    return Hierarchy(np.zeros(1, np.int32), start, child, every)

@@ -9,7 +9,6 @@ from makers import tree_of
 from sklearn.base import clone
 
 from metarank.scorers.trees.hierarchy import learn_hierarchy
-from metarank.scorers.trees.parent_tree import check_acyclic
 from metarank.shortlist import Hierarchy, Parabel, XReg
 
 FOUR = tree_of([[0, 1], [2, 3]])
@@ -89,16 +88,8 @@ def test_bad_input_is_refused_by_name():
 def test_a_cycle_is_named_by_a_node_on_it():
     with pytest.raises(ValueError, match=r"cycle: '[rq]' is below itself"):
         Hierarchy.from_parents({"a": "r", "r": "q", "q": "r"}, label_names=["a"])
-    rng = np.random.default_rng(0)
-    for n in range(1, 70):
-        chain = rng.permutation(n)
-        parent = np.full(n, -1)
-        parent[chain[1:]] = chain[:-1]
-        check_acyclic(parent, range(n))
-        on_cycle = chain[: rng.integers(1, n + 1)]
-        parent[on_cycle[0]] = on_cycle[-1]
-        with pytest.raises(ValueError, match=f"cycle: {on_cycle.min()} is"):
-            check_acyclic(parent, range(n))
+    with pytest.raises(ValueError, match=r"cycle: '[rq]' is below itself"):
+        Hierarchy.from_parents({"a": "r", "b": "q", "r": "q", "q": "r", "c": "b"}, label_names=["a", "c"])
 
 
 def test_labels_in_no_leaf():

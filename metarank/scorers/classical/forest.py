@@ -7,23 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.tree import ExtraTreeRegressor
+from sklearn.ensemble import ExtraTreesRegressor
 
 from metarank import _core
 from metarank._util.parameters import check_integer, with_parameters
-from metarank._util.progress import report
-from metarank._util.threads import in_threads
 from metarank.persist.fields import Array, Csr, Declared, Group, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.types.arrays import csr_parts, dense_blocks, joined_ids, require_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingView
-
-# What scikit-learn draws the seed of a tree below.
-_MOST_SEED = np.iinfo(np.int32).max
 
 
 @with_parameters
@@ -106,31 +100,21 @@ class ExtraTrees(LabelScorer):
     def _grow(self, view: TrainingView, n_jobs: int) -> list[Any]:
         """The trees of scikit-learn."""
         require_rows(view)
-        seeds = np.random.RandomState(
-            int(np.random.default_rng([view.seed, view.n_features]).integers(2**31))
-        ).randint(_MOST_SEED, size=self.n_trees)
+        seed = int(np.random.default_rng([view.seed, view.n_features]).integers(2**31))
+        forest = ExtraTreesRegressor(
+            self.n_trees,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            random_state=seed,
+            n_jobs=n_jobs,
+        )
         relevant = np.ascontiguousarray(view.Y.toarray() > 0, np.float64)
         X = view.X
         if sp.issparse(X):  # scikit-learn's trees read 32-bit indices only
             indptr, indices, values = csr_parts(X)
-            X = sp.csr_matrix((values, indices, indptr.astype(np.int32)), shape=X.shape).tocsc()
-            X.sort_indices()
-
-        def grown(number: int) -> Any:
-            tree = ExtraTreeRegressor(
-                min_samples_leaf=self.min_samples_leaf,
-                max_features=self.max_features,
-                random_state=int(seeds[number]),
-            )
-            # The first tree's parameters are those of all, and to check them takes as long as to grow a tree.
-            with config_context(skip_parameter_validation=number > 0):
-                return tree.fit(X, relevant, check_input=False).tree_
-
-        trees = []
-        for number, tree in enumerate(in_threads(grown, range(self.n_trees), n_jobs=n_jobs), 1):
-            trees.append(tree)
-            report(f"tree {number} of {self.n_trees}", number / self.n_trees)
-        return trees
+            X = sp.csr_matrix((values, indices, indptr.astype(np.int32)), shape=X.shape)
+        forest.fit(X, relevant if relevant.shape[1] > 1 else relevant[:, 0])
+        return [tree.tree_ for tree in forest.estimators_]
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]

@@ -71,12 +71,12 @@ class GroupedNames:
 
         Ties go to the smaller label. Rows whose first names do not belong to k labels are searched for more.
         """
-        n = len(rows[0]) - 1
+        n, X = len(rows[0]) - 1, sp.csr_matrix((rows[2], rows[1], rows[0]))
         open_, wanted = np.arange(n), k
         row, label, cosine = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
         while len(open_):
             wanted = min(2 * wanted, len(self.label))
-            indptr, names, scores = self.index.shortlist(_rows_of(rows, open_), wanted, n_jobs)
+            indptr, names, scores = self.index.shortlist(csr_parts(X[open_]), wanted, n_jobs)
             at = np.repeat(np.arange(len(open_)), np.diff(indptr))
             order = np.lexsort((self.label[names], -scores, at))
             at, of, best = at[order], self.label[names][order], scores[order]
@@ -93,14 +93,3 @@ class GroupedNames:
         order = np.lexsort((label, row))
         counts = np.bincount(row, minlength=n)
         return np.concatenate([[0], np.cumsum(counts)]), label[order], cosine[order]
-
-
-def _rows_of(rows: Parts, chosen: np.ndarray) -> Parts:
-    """Some of the rows, ascending."""
-    indptr, indices, data = rows
-    if len(chosen) == len(indptr) - 1:
-        return rows
-    counts = np.diff(indptr)[chosen]
-    first = np.concatenate([[0], np.cumsum(counts)])
-    inside = np.arange(first[-1]) - np.repeat(first[:-1] - indptr[chosen], counts)
-    return first, indices[inside], data[inside]

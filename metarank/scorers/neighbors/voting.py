@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,8 +89,27 @@ _ROWS: tuple[Field, ...] = (
 )
 
 
+class NeighborScorer(LabelScorer):
+    """Keeps the training rows and which of them carry which label."""
+
+    rows_: TrainingRows
+    labels_: LabelRows
+
+    by_block = True
+    is_quick = True
+
+    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
+        """Store the TrainingView's rows and their labels. Returns self."""
+        self._check_params()
+        self.rows_, self.labels_ = shared_rows(view), view_labels(view)
+        return self
+
+    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
+        return self.rows_, self.labels_.matrix()
+
+
 @with_parameters
-class LabelNeighbors(LabelScorer):
+class LabelNeighbors(NeighborScorer):
     """Distances from a row to the k nearest training points of a label (Yang & Gopal 2012, eq. 1).
 
     Parameters
@@ -126,19 +145,9 @@ class LabelNeighbors(LabelScorer):
     metrics: Sequence[str] = ("l2", "l1", "cosine")
     columns: str = "summary"
 
-    by_block = True
-    is_quick = True
-
     saved: ClassVar[Spec] = Spec(
         Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS
     )
-
-    def fit(self, view: TrainingView, *, n_jobs: int = 1) -> LabelNeighbors:
-        """Store the TrainingView's points of each label. Returns self."""
-        self._check_params()
-        self.rows_: TrainingRows = shared_rows(view)
-        self.labels_: LabelRows = view_labels(view)
-        return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,) by name, metric by metric, distances before means."""
@@ -191,9 +200,6 @@ class LabelNeighbors(LabelScorer):
         ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
-    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
-        return self.rows_, self.labels_.matrix()
-
     def _check_params(self) -> None:
         check_integer("k", self.k, 1, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
@@ -234,7 +240,7 @@ def _check_index(known: Known) -> None:
 
 
 @with_parameters
-class NeighborShortlister(LabelScorer):
+class NeighborShortlister(NeighborScorer):
     """Votes of the nearest training points.
 
     Parameters
@@ -293,8 +299,6 @@ class NeighborShortlister(LabelScorer):
     index: str = "auto"
     names: bool = False
 
-    by_block = True
-    is_quick = True
     title = "nearest neighbours"
     saved: ClassVar[Spec] = Spec(
         List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
@@ -312,9 +316,7 @@ class NeighborShortlister(LabelScorer):
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> NeighborShortlister:
         """Store the TrainingView's rows and their labels. Returns self."""
-        self._check_params()
-        self.rows_: TrainingRows = shared_rows(view)
-        self.labels_: LabelRows = view_labels(view)
+        super().fit(view)
         self.voters_: NDArray[np.int32] = view.rows.astype(np.int32)
         self.worth_: np.ndarray | None = relevance_weights(view, self.relevance, self.propensity)
         text = view.label_text if self.names else None
@@ -394,9 +396,6 @@ class NeighborShortlister(LabelScorer):
 
     def _columns(self) -> list[str]:
         return [f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")]
-
-    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
-        return self.rows_, self.labels_.matrix()
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {} if self.label_text_ is None else {"label_text": self.label_text_}

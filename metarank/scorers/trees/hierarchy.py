@@ -15,7 +15,7 @@ from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Declared, Known
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.trees.parent_tree import Tree, parents_of_mapping, tree_of_parents
+from metarank.scorers.trees.parent_tree import Tree, flat, nested_of_mapping, pruned
 from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.checks import check_features
 from metarank.types.view import Features
@@ -213,14 +213,7 @@ class Hierarchy(Saved):
         unknown[self.labels] = False
         if unknown.any():
             raise ValueError(f"label {int(np.flatnonzero(unknown)[0])} is in no tree of the hierarchy")
-        trees: list[Tree] = []
-        for slots, root in zip(self.label_slot, self.roots):
-            nodes = self._nodes_of(len(trees))
-            label_parent = np.where(slots >= 0, self.slot_node[slots] - root, -1) if self.n_slots else slots
-            parent = np.concatenate([label_parent, self.parent[nodes.start : nodes.stop] - root])
-            inner = parent >= 0
-            parent[inner] += self.n_labels
-            trees.append(tree_of_parents(np.maximum(parent, -1), wanted))
+        trees = [flat(pruned(self.nested(tree), wanted)) for tree in range(self.n_trees)]
         return _joined(trees, self.n_labels)
 
     @classmethod
@@ -235,7 +228,8 @@ class Hierarchy(Saved):
 
         A label with children becomes a sibling of them, in a node of its own. Inner nodes without a label
         below, and those with a single child, are removed. The children of a node are its labels, ascending,
-        then its inner nodes. If several nodes have no parent, a common root is added.
+        then its inner nodes, in the order of the mapping. If several nodes have no parent, a common root is
+        added.
 
         Parameters
         ----------
@@ -258,8 +252,8 @@ class Hierarchy(Saved):
         >>> Hierarchy.from_parents(birds, label_names=["eagle", "tit", "great tit", "oak"]).nested()
         [3, [0, [1, 2]]]
         """
-        up, n_labels = parents_of_mapping(parent, n_labels, label_names)
-        return _joined([tree_of_parents(up, np.ones(n_labels, bool))], n_labels)
+        nested, n_labels = nested_of_mapping(parent, n_labels, label_names)
+        return _joined([flat(pruned(nested, np.ones(n_labels, bool)))], n_labels)
 
 
 def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:
