@@ -21,8 +21,6 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
     ------
     ValueError
         If it is no language that can be stemmed.
-    TypeError
-        If it is no text.
 
     Examples
     --------
@@ -31,15 +29,12 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
     """
     if language is None:
         return None
-    if not isinstance(language, str):
-        raise TypeError(f"language must be None, 'auto' or the name of a language, got {language!r:.80}")
-    name = language.lower()
-    if not (auto and name == AUTO):
-        name = LANGUAGES.get(name, name)
-        if name not in LANGUAGES.values():
-            or_auto = "'auto', " * auto
-            raise ValueError(
-                f"language must be None, {or_auto}one of {', '.join(sorted(LANGUAGES.values()))}, or a code "
-                f"such as 'en', got {language!r:.80}"
-            )
+    name = str(language).lower()
+    name = LANGUAGES.get(name, name)
+    if name not in LANGUAGES.values() and not (auto and name == AUTO):
+        or_auto = "'auto', " * auto
+        raise ValueError(
+            f"language must be None, {or_auto}one of {', '.join(sorted(LANGUAGES.values()))}, or a code such "
+            f"as 'en', got {language!r:.80}"
+        )
     return name

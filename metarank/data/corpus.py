@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.compressed import COMPRESSED, PathLike, decode, ending_of, read_bytes
+from metarank.data.compressed import PathLike, bare, decode, ending_of, plain_or_compressed, read_bytes
 from metarank.data.dataset import Dataset
-from metarank.data.skos import ENDINGS, begins_as_vocabulary
-from metarank.data.tables import json_object, naming, read_csv
+from metarank.data.tables import Table, json_object, naming, of_records, read_file
 from metarank.data.vocabulary import cleaned_uri
 from metarank.types.label_descriptions import LabelDescriptions
 
-_URI = r"<[^\s<>]+>"
+TEXT, URIS, SUBJECTS = "text", "subject_uris", "subjects"
 MANIFEST = "manifest.json"  # of a saved model
-_TSV_LINE = re.compile(rf"[^\t\n]*\t\s*{_URI}(?:\s+{_URI})*\s*$")
-
-
-class Document(NamedTuple):
-    """A text, and its subjects: URIs or names, as they are written; None if it says nothing of subjects."""
-
-    text: str
-    subjects: list[str] | None
+_URI = r"<[^\s<>]+>"
+_TSV_LINE = re.compile(rf"^[^\t\n]*\t[ \t]*{_URI}(?:[ \t]+{_URI})*\s*$", re.MULTILINE)
 
 
 def read_corpus(
@@ -75,106 +67,80 @@ def read_corpus(
     >>> corpus.texts, corpus.label_names
     (['old "ships"'], ['http://x.org/p1'])
     """
-    return corpus_of(None, Path(path), vocabulary, name=name)
+    path = Path(path)
+    with naming(path):
+        if path.is_dir():
+            return corpus_of(_of_folder(path), path, vocabulary, name)
+        content = read_bytes(path)
+        is_table = ending_of(path) in (".csv", ".jsonl")
+        table = read_file(path, content) if is_table else table_of_tsv(decode(content, path), str(path))
+        return corpus_of(table, path, vocabulary, name)
 
 
 def corpus_of(
-    content: bytes | None,
-    path: Path,
-    vocabulary: LabelDescriptions | None = None,
-    *,
-    name: str | None = None,
+    table: Table, path: Path, vocabulary: LabelDescriptions | None = None, name: str | None = None
 ) -> Dataset:
-    """What `read_corpus` makes of the content of a file, or of a path without one."""
-    documents = list(_documents(path, content))
-    if not documents:
-        raise ValueError(f"{path}: the corpus is empty, it holds no document")
-    Y: Any = [list(dict.fromkeys(document.subjects or [])) for document in documents]
+    """The documents of a table, with their subjects."""
+    if table.n_rows == 0:
+        raise ValueError("the corpus is empty, it holds no document")
+    if TEXT not in table.columns:
+        raise ValueError(
+            f"a corpus must have a column {TEXT!r}, and {URIS!r} or {SUBJECTS!r}, got "
+            f"{', '.join(table.columns):.200}"
+        )
+    if URIS in table.columns:
+        keys = [[cleaned_uri(uri) for uri in cell.split()] for cell in table.cells(URIS)]
+    else:
+        listed = table.cells(SUBJECTS) if SUBJECTS in table.columns else [None] * table.n_rows
+        keys = [_keys(subjects, table.where(i)) for i, subjects in enumerate(listed)]
+    Y: Any = [list(dict.fromkeys(own)) for own in keys]
     if not any(Y):  # there are no names to match: the labels are those of the vocabulary, or none
-        n_labels = 0 if vocabulary is None else len(vocabulary)
-        Y = sp.csr_matrix((len(documents), n_labels), dtype=np.float32)
+        Y = sp.csr_matrix((len(Y), 0 if vocabulary is None else len(vocabulary)), dtype=np.float32)
     return Dataset(
-        texts=[document.text for document in documents],
+        texts=["" if text is None else text for text in table.cells(TEXT)],
         Y=Y,
         labels=vocabulary,
         name=(path.name.split(".")[0] or path.resolve().name) if name is None else name,
     )
 
 
-def is_corpus(path: Path, content: bytes | None = None) -> bool:
-    """Whether a path is beyond doubt a corpus in this form, and no other data file.
-
-    That is a folder with documents that is no model; or a content with URIs where they belong: in the
-    header of a CSV, in the first object of JSON lines, in one of the first lines of a TSV.
-    """
-    if content is None:
-        return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
-    head = content[: 1 << 20].decode("utf-8-sig", "replace")
-    lines = [line.rstrip("\r") for line in head.split("\n", 50)[:50] if line.strip()]
-    if not lines:
-        return False
-    if ending_of(path) == ".csv":
-        return {"text", "subject_uris"} <= set(re.split(r'[\s,"]+', lines[0]))
-    if lines[0].startswith("{"):
-        return re.search(r'"subjects"\s*:\s*\[\s*(\{|\])', lines[0]) is not None
-    return any(_TSV_LINE.match(line) for line in lines)
+def is_corpus(table: Table) -> bool:
+    """Whether a table is beyond doubt one of documents with subjects."""
+    first = next((cell for cell in table.columns.get(SUBJECTS, ()) if cell), None)
+    is_listed = isinstance(first, list) and isinstance(first[0], dict)
+    return TEXT in table.columns and (URIS in table.columns or is_listed)
 
 
-def _documents(path: Path, content: bytes | None) -> Iterator[Document]:
-    if content is None and path.is_dir():
-        return _of_folder(path)
-    text = decode(read_bytes(path) if content is None else content, path)
-    ending = ending_of(path)
-    is_skos = ending in ENDINGS and ending not in (".tsv", ".csv", ".json")
-    if is_skos or (ending != ".jsonl" and begins_as_vocabulary(text[:4096].encode())):
-        raise ValueError(f"{path} holds a vocabulary, not documents: read_vocabulary, or --vocab, reads it")
-    if ending == ".csv":
-        return _of_csv(text, path)
-    return _of_json_lines(text, path) if ending == ".jsonl" else _of_tsv(text)
+def is_corpus_folder(path: Path) -> bool:
+    """Whether a folder holds documents, and no model."""
+    return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
 
 
-def _of_tsv(text: str) -> Iterator[Document]:
-    for line in io.StringIO(text, newline=None):
-        if line.strip():
-            own, tab, uris = line.rstrip("\n").partition("\t")
-            yield Document(own, [cleaned_uri(uri) for uri in uris.split()] if tab else None)
+def is_tsv(content: bytes) -> bool:
+    """Whether a file is beyond doubt a TSV of documents, with URIs in one of its first lines."""
+    head = b"".join(content[: 1 << 20].splitlines(keepends=True)[:50])
+    return _TSV_LINE.search(head.decode("utf-8", "replace")) is not None
 
 
-def _of_csv(text: str, path: Path) -> Iterator[Document]:
-    with naming(path):
-        table = read_csv(text, ",", str(path))
-        if "text" not in table.columns:
-            raise ValueError(
-                "the CSV of a corpus must have a column 'text', and 'subject_uris' for subjects, got "
-                f"{', '.join(table.columns):.200}"
-            )
-    uris = table.columns.get("subject_uris")
-    for i, document in enumerate(table.columns["text"]):
-        yield Document(document, None if uris is None else [cleaned_uri(uri) for uri in uris[i].split()])
+def table_of_tsv(text: str, name: str) -> Table:
+    """A line a document: its text, a tab, and URIs with blanks between them."""
+    lines = [line.rstrip("\n").partition("\t") for line in io.StringIO(text, newline=None) if line.strip()]
+    if lines and re.fullmatch(_URI, lines[0][0]):
+        raise ValueError("the file holds a vocabulary, not documents: read_vocabulary, or --vocab, reads it")
+    return Table(name, {TEXT: [own for own, *_ in lines], URIS: [uris for *_, uris in lines]})
 
 
-def _of_json_lines(text: str, path: Path) -> Iterator[Document]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield _of_json(line, f"{path}: line {number}")
-
-
-def _of_json(text: str, where: str) -> Document:
-    record = json_object(text, where)
-    if not isinstance(record.get("text", ""), str):
-        raise ValueError(f"{where} must be a JSON object with a text in 'text', got {text!r:.80}")
-    if (subjects := record.get("subjects")) is None:
-        return Document(record.get("text", ""), None)
-    listed = subjects if isinstance(subjects, list) else [subjects]
+def _keys(subjects: Any, where: str) -> list[str]:
+    """The URIs, or else the labels, of the subjects of an object of JSON."""
     keys = []
-    for subject in listed:
+    for subject in subjects if isinstance(subjects, list) else [subjects] if subjects is not None else []:
         key = subject.get("uri", subject.get("label")) if isinstance(subject, dict) else None
         if not isinstance(key, str) or not key.strip():
             raise ValueError(
                 f"{where}: subjects must be a list of objects with 'uri' or 'label', got {subject!r:.80}"
             )
         keys.append(cleaned_uri(key.strip()))
-    return Document(record.get("text", ""), keys)
+    return keys
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -185,31 +151,21 @@ def _files(folder: Path) -> Iterator[Path]:
         )
 
 
-def _of_folder(folder: Path) -> Iterator[Document]:
+def _of_folder(folder: Path) -> Table:
+    records = []
     for file in _files(folder):
-        content = read_bytes(file)
+        text = decode(read_bytes(file), file)
         if ending_of(file) == ".json":
-            if not content.strip():
-                warnings.warn(f"{file}: the file is empty and left out", stacklevel=4)
-                continue
-            yield _of_json(decode(content, file), str(file))
+            records.append(json_object(text, str(file)))
             continue
-        stem = (file.with_suffix("") if file.suffix in COMPRESSED else file).with_suffix("")
-        beside = (
-            stem.with_name(f"{stem.name}{ending}{packed}")
-            for ending in (".tsv", ".key")
-            for packed in ("", *COMPRESSED)
-        )
-        labels_file = next((path for path in beside if path.exists()), None)
-        yield Document(decode(content, file), None if labels_file is None else _keys(labels_file))
+        places = (plain_or_compressed(folder / f"{bare(file).stem}{ending}") for ending in (".tsv", ".key"))
+        beside = next(filter(None, places), None)
+        lines = [] if beside is None else decode(read_bytes(beside), beside).splitlines()
+        records.append({TEXT: text, SUBJECTS: [{"uri": _key(line)} for line in lines if line.strip()]})
+    return of_records(str(folder), records)
 
 
-def _keys(path: Path) -> list[str]:
-    """The subjects of a file with one a line: a URI in angle brackets, or else a name."""
-    out = []
-    for line in decode(read_bytes(path), path).splitlines():
-        fields = [field.strip() for field in line.split("\t")]
-        uri = next((field for field in fields if field.startswith("<") and field.endswith(">")), None)
-        if (key := uri or next(filter(None, fields), None)) is not None:
-            out.append(cleaned_uri(key))
-    return list(dict.fromkeys(out))
+def _key(line: str) -> str:
+    """The subject of a line: a URI in angle brackets, or else a name."""
+    fields = [field.strip() for field in line.split("\t")]
+    return next((f for f in fields if f.startswith("<") and f.endswith(">")), next(filter(None, fields)))

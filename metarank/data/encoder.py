@@ -90,7 +90,7 @@ class InputEncoder(Saved):
             if not any(text.strip() for text in texts):
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
             self.vectorizer = TextVectorizer(language=self.language, text_part=self.text_part)
-            features: Features = self.vectorizer.fit_rows(texts)
+            features: Features = self.vectorizer.fit_transform(texts)
             self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
         else:
             self.vectorizer = None
@@ -142,7 +142,7 @@ class InputEncoder(Saved):
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
                     f"got {type(X).__name__}"
                 )
-            return self.vectorizer.rows(texts)
+            return self.vectorizer.transform(texts)
         if texts or (isinstance(X, Dataset) and X.X is None):
             raise TypeError(
                 "X must hold numeric features, since this model was trained on numbers; got texts"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from metarank._util.json import parse_json
 from metarank.data.blocks import vector_of
 from metarank.data.tables import as_table, check_among, listed, naming
 from metarank.types.containers import is_missing
@@ -47,13 +46,13 @@ def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
     LabelDescriptions
         Cells of "alternative_names", "parents" and "related" are lists; in files of text also JSON lists, or
         texts separated by "|". A vector is a list of numbers; in files of text also a JSON list, or numbers
-        separated by blanks. An empty cell is none; where there are names, each label has one.
+        separated by blanks. An empty cell is none.
 
     Raises
     ------
     ValueError, TypeError
-        If neither "id" nor "name" is there, there is a column of another name, a cell has another form or no
-        name (its column and row are named), or `LabelDescriptions` refuses the table.
+        If neither "id" nor "name" is there, there is a column of another name, a cell has another form (its
+        column and row are named), or `LabelDescriptions` refuses the table.
 
     Examples
     --------
@@ -81,96 +80,64 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
         "labels",
         "labels must be a LabelDescriptions, the path of a file, a data frame, or a list of names or dicts",
     )
-    unread = [column for column, wanted in columns.items() if wanted is None]
-    check_among(unread, table.columns, "columns that are None")
-    present = [column for column in table.columns if column not in unread]
-    named = {role: wanted for role, wanted in columns.items() if wanted is not None}
+    named = {role: column for role, column in columns.items() if column is not None}
+    unread = [column for column in columns if column not in named]
     if unknown := [role for role in named if role not in COLUMNS]:
         raise TypeError(f"columns must be given for {', '.join(COLUMNS)}, got {unknown[0]!r}")
-    for role, wanted in named.items():
-        check_among([wanted], table.columns, role)
-    of = {role: named.get(role) or _first(present, spelled) for role, spelled in COLUMNS.items()}
-    if of["id"] is None and of["name"] is None:
+    check_among(unread, table.columns, "columns that are None")
+    for role, column in named.items():
+        check_among([column], table.columns, role)
+    present = [column for column in table.columns if column not in unread]
+    usual = {role: next((c for c in spelled if c in present), None) for role, spelled in COLUMNS.items()}
+    of = {role: column for role, column in (usual | named).items() if column is not None}
+    if "id" not in of and "name" not in of:
         raise ValueError(f"labels must have a column 'id' or 'name', got {listed(present)}")
-    instead = {other for role in named for other in COLUMNS[role]}
     more = [column for column in present if column not in of.values()]
+    instead = {other for role in named for other in COLUMNS[role]}
     if unknown := [column for column in more if column not in instead]:
         raise ValueError(
             f"labels must have no column but {', '.join(COLUMNS)}, got {unknown[0]!r} (read_labels leaves it "
             f"out with {unknown[0]}=None, or reads it as another: name={unknown[0]!r})"
         )
-    table.left_out(column for column in more if column in instead)
-    out: dict[str, Any] = {}
+    table.left_out(more)
+    out: dict[str, list[Any]] = {}
     for role, column in of.items():
-        values: list[Any] = []
-        for row, cell in enumerate([] if column is None else table.cells(column)):
-            cell = None if is_missing(cell) or (isinstance(cell, str) and not cell.strip()) else cell
-            if role == "name" and cell is None:
-                label = "" if of["id"] is None else f" of label {table.cells(of['id'])[row]!r:.80}"
-                raise ValueError(f"column {column!r}, {table.where(row)}: the name{label} is empty")
+        values = out[_PARAMETERS.get(role, role)] = list[Any]()
+        for row, cell in enumerate(table.cells(column)):
+            cell = cell.strip() if isinstance(cell, str) else cell
             try:
-                values.append(_READERS[role](cell))
+                values.append(None if is_missing(cell) or cell == "" else _READERS.get(role, _as_it_is)(cell))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"column {column!r}, {table.where(row)}: {error}") from None
-        if column is not None:
-            out[_PARAMETERS.get(role, role)] = values
     return out
 
 
-def _first(present: Iterable[str], spelled: Iterable[str]) -> str | None:
-    return next((column for column in spelled if column in present), None)
-
-
-def _key(cell: Any) -> Any:
-    """An identifier: text or integer. Numbers that a column with gaps has as floats are integers."""
-    if cell is None:
-        raise ValueError("an id is missing")
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    return cell.strip() if isinstance(cell, str) else cell
-
-
-def _written(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if not isinstance(cell, str):
-        raise ValueError(f"expected text, got {cell!r:.80}")
-    return cell.strip()
+def _as_it_is(cell: Any) -> Any:
+    """The cell; numbers that a column with gaps has as floats are integers."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
 def _list(cell: Any) -> list[Any]:
-    """The entries of a cell: a list, a JSON list, or texts with "|" between them."""
+    """The entries of a cell: a list, a JSON list, texts with "|" between them, or one number."""
     if isinstance(cell, str):
-        cell = _json(cell) if cell.strip().startswith("[") else cell.split("|")
-    entries = [cell] if isinstance(cell, (int, np.integer)) else [] if cell is None else cell
-    if not isinstance(entries, (list, tuple, np.ndarray)):
-        raise ValueError(f"expected a list, got {cell!r:.80}")
+        cell = json.loads(cell) if cell.startswith("[") else cell.split("|")
+    entries = cell if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
     out = [entry.strip() if isinstance(entry, str) else entry for entry in entries]
     for entry in out:
-        if not isinstance(entry, (str, int, np.integer)) or isinstance(entry, bool):
+        if not isinstance(entry, (str, int, np.integer)):
             raise ValueError(f"expected a list of texts, got {entry!r:.80} in it")
     return [entry for entry in out if entry != ""]
 
 
-def _json(cell: str) -> Any:
+def _vector(cell: Any) -> np.ndarray:
     try:
-        return parse_json(cell)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON list: {error.msg}") from None
-
-
-def _vector(cell: Any) -> np.ndarray | None:
-    try:
-        return None if cell is None else np.array(vector_of(cell), np.float64)
+        return np.array(vector_of(cell), np.float64)
     except (ValueError, TypeError):
         raise ValueError(f"expected a list of numbers, got {cell!r:.80}") from None
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "id": _key,
-    "name": _written,
     "alternative_names": _list,
-    "description": _written,
     "parents": _list,
     "related": _list,
     "vector": _vector,

@@ -86,7 +86,7 @@ def label_text_matrix(
         raise ValueError(f"label_texts must have {len(label_names)} entries, got {len(label_texts)}")
     texts = label_phrases(label_names, label_texts)
     if vectorizer is not None:
-        return vectorizer.rows(texts)
+        return vectorizer.transform(texts)
     words = [str(name).lower() for name in feature_names or ()]
     weights = np.ones(len(words), np.float32) if idf is None else np.asarray(idf, np.float32)
     if weights.shape != (len(words),):

@@ -7,16 +7,16 @@ their sidecars; `META.json`, where it is there, tells their sizes.
 
 from __future__ import annotations
 
-import difflib
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from metarank._util.json import parse_json
 from metarank.data.compressed import PathLike, plain_or_compressed
 from metarank.data.dataset import Dataset
 from metarank.data.readers import load
+from metarank.data.tables import naming
 
 _SIZES = ("n_train", "n_test", "n_features", "n_labels")
 
@@ -58,20 +58,17 @@ def get(name: str, *, data_dir: PathLike | None = None) -> Path:
     Raises
     ------
     FileNotFoundError
-        If there is no such set in the folder; close matches are named. Nothing is downloaded, since none of
+        If there is no such set in the folder. Nothing is downloaded, since none of
         the sets has a stable public address; `data/README.md` names their sources.
     """
-    places = {record.name: record.path for record in list_datasets(data_dir)}
-    if name in places:
-        return places[name]
-    folder = _folder(data_dir)
-    where = "METARANK_DATA (or data_dir), which is not set" if folder is None else f"{folder}"
-    close = difflib.get_close_matches(name, places, n=3, cutoff=0.5)
-    hint = f"; did you mean {', '.join(close)}?" if close else "."
-    raise FileNotFoundError(
-        f"the data set {name!r} is not in {where}{hint} Put its train and test files into mlc/{name}/ or "
-        f"xmlc/{name}/ there; data/README.md names the sources"
-    )
+    path = next((record.path for record in list_datasets(data_dir) if record.name == name), None)
+    if path is None:
+        where = _folder(data_dir) or "METARANK_DATA (or data_dir), which is not set"
+        raise FileNotFoundError(
+            f"the data set {name!r} is not in {where}. Put its train and test files into mlc/{name}/ or "
+            f"xmlc/{name}/ there; data/README.md names the sources"
+        )
+    return path
 
 
 def load_named(
@@ -120,8 +117,6 @@ def _split_file(folder: Path, split: str) -> Path | None:
 
 def _sizes(folder: Path) -> dict[str, int]:
     path = folder / "META.json"
-    try:
-        about = parse_json(path.read_bytes()) if path.is_file() else {}
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON: {error}") from None
-    return {key: about[key] for key in _SIZES if isinstance(about.get(key), int)}
+    with naming(path):
+        about = json.loads(path.read_bytes()) if path.is_file() else {}
+        return {key: about[key] for key in _SIZES if isinstance(about.get(key), int)}

@@ -15,13 +15,11 @@ import inspect
 import pkgutil
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -42,36 +40,11 @@ _UNDERLINE = re.compile(r"\s*[-=~]{3,}\s*")
 _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*->.*)?", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class _Document:
+class _Document(NamedTuple):
     name: str  # qualified: numpy.linalg.norm
     summary: str  # first paragraph
     text: str
     see_also: tuple[str, ...]  # qualified names, ascending, never its own
-
-
-class SeeAlsoGraph(NamedTuple):
-    """The relation "a names b in its See Also section", before any split.
-
-    Attributes
-    ----------
-    names : list of str
-        Qualified names of all documents, ascending.
-    links : float32 CSR (n, n)
-        1 where row a names column b.
-    """
-
-    names: list[str]
-    links: sp.csr_matrix
-
-    @property
-    def unreturned(self) -> sp.csr_matrix:
-        """float32 CSR (n, n): 1 where a names b and b, though it has a See Also section, does not name a."""
-        answers = sp.diags_array((np.diff(self.links.indptr) > 0).astype(np.float32))
-        one_way = sp.csr_matrix((self.links - self.links.multiply(self.links.T)) @ answers)
-        one_way.eliminate_zeros()
-        one_way.sort_indices()
-        return one_way
 
 
 def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
@@ -115,7 +88,7 @@ def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
     rows = [d for d in documents.values() if d.see_also and split in (None, _side(d.name, seed))]
     return Dataset(
         X=None,
-        Y=_links(rows, labels),
+        Y=[list(d.see_also) for d in rows],
         texts=[d.text for d in rows],
         label_names=labels,
         label_texts=[f"{name}: {documents[name].summary}" for name in labels],
@@ -142,29 +115,6 @@ def own_labels(dataset: Dataset) -> np.ndarray:
     return np.array([column.get(name, -1) for name in names], np.int32)
 
 
-def see_also_graph() -> SeeAlsoGraph:
-    """The relation between all documents, to estimate how often a label is missing.
-
-    Examples
-    --------
-    >>> graph = see_also_graph()
-    >>> graph.links.shape == (len(graph.names),) * 2
-    True
-    """
-    documents = _corpus()
-    names = [d.name for d in documents]
-    return SeeAlsoGraph(names, _links(documents, names))
-
-
-def _links(documents: Sequence[_Document], names: list[str]) -> sp.csr_matrix:
-    """float32 CSR: 1 where a document names a name."""
-    column = {name: j for j, name in enumerate(names)}
-    indices = [column[name] for d in documents for name in d.see_also]
-    indptr = np.cumsum([0] + [len(d.see_also) for d in documents])
-    values = np.ones(len(indices), np.float32)
-    return sp.csr_matrix((values, indices, indptr), shape=(len(documents), len(names)))
-
-
 def _side(name: str, seed: int) -> str:
     digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
     return "test" if int.from_bytes(digest, "little") % 5 == 0 else "train"
@@ -186,10 +136,11 @@ def _corpus() -> tuple[_Document, ...]:
         paragraphs = _paragraphs(sections[""])
         documents[name] = (paragraphs[0] if paragraphs else "", _text(name, paragraphs, sections), see_also)
     resolve = _Resolver(aliases, documents)
-    return tuple(
-        _Document(name, summary, text, tuple(sorted(resolve(see_also, name) - {name})))
-        for name, (summary, text, see_also) in sorted(documents.items())
-    )
+    found = []
+    for name, (summary, text, see_also) in sorted(documents.items()):
+        named = {resolve(written, name) for written in _names_in(see_also)} - {None, name}
+        found.append(_Document(name, summary, text, tuple(sorted(filter(None, named)))))
+    return tuple(found)
 
 
 # --- the callables ---
@@ -300,7 +251,7 @@ def _text(name: str, paragraphs: list[str], sections: dict[str, list[str]]) -> s
 
 
 class _Resolver:
-    """From the lines of a See Also section to qualified names."""
+    """From the names of a See Also section to those of documents."""
 
     def __init__(self, aliases: dict[str, str], documents: dict[str, Any]) -> None:
         self.aliases = aliases
@@ -309,12 +260,7 @@ class _Resolver:
         for name in documents:
             self.by_last_part.setdefault(f"{name.split('.')[0]} {name.split('.')[-1]}", set()).add(name)
 
-    def __call__(self, lines: list[str], at: str) -> set[str]:
-        """Names that are documents; the others are dropped."""
-        names = {self.resolve(written, at) for written in _names_in(lines)}
-        return {name for name in names if name is not None}
-
-    def resolve(self, written: str, at: str) -> str | None:
+    def __call__(self, written: str, at: str) -> str | None:
         """What `written` means at the object `at`: nearest scope, then full path, then a unique name."""
         root, _, rest = written.partition(".")
         if root in _ABBREVIATIONS and rest:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import io
-import logging
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.arff import read_arff
 from metarank.data.compressed import (
-    COMPRESSED,
     PARQUET_MAGIC,
     STANDARD_INPUT,
     PathLike,
+    bare,
     decode,
     decompressed,
     ending_of,
@@ -25,22 +25,27 @@ from metarank.data.compressed import (
     raw_bytes,
     read_bytes,
 )
-from metarank.data.corpus import corpus_of, is_corpus
+from metarank.data.corpus import corpus_of, is_corpus, is_corpus_folder, is_tsv, read_corpus, table_of_tsv
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.frames import TEXT_COLUMNS, Roles, dataset_of
 from metarank.data.parquet import dataset_of_arrow
 from metarank.data.separators import AUTO
-from metarank.data.tables import Names, naming, read_file
-from metarank.data.xc import parse_pairs, parse_xc
-
-logger: logging.Logger = logging.getLogger("metarank.data")
+from metarank.data.tables import Names, Table, naming, read_file
+from metarank.data.xc import HEADER, parse_pairs, parse_xc
 
 TABLES = (".csv", ".tsv", ".jsonl")
 _FASTTEXT_LABEL = "__label__"
-
-
-class NoTable(ValueError):
-    """What is in a file is no table of texts, and no rows of numbers either."""
+_BESIDE = {
+    "label_names": "labels.txt",
+    "feature_names": "features.txt",
+    "label_texts": "label_text.txt",
+    "titles": "titles.{}.txt",
+}
+_NO_TABLE = (
+    "; without a line 'N D L' this is read as svmlight text. Files of texts are CSV or TSV with a column of "
+    "text, which text_column names, JSON lines and Parquet"
+)
+_ARFF = re.compile(rb"(?:\s|%.*\n)*+@relation", re.IGNORECASE)
 
 
 def load(
@@ -119,177 +124,128 @@ def load(
         raise ValueError(f"grades must be True beside sidecars, False or 'auto', got {grades!r}")
     roles = Roles(None, labels_column, text_column, [] if text_column else None, label_separator,
                   text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
-    asked = text_column is not None or roles.of_blocks
     if path.is_dir():
-        if asked or labels_column is not None or not is_corpus(path):
+        if not is_corpus_folder(path):
             raise ValueError(f"{path} is a folder; name a file in it")
-        return corpus_of(None, path, name=name)
-    from_stdin = str(path) == STANDARD_INPUT
-    streamed = from_stdin or (path.exists() and not path.is_file())
-    sidecars = sidecars and not streamed
-    stem, ending = ("stdin" if from_stdin else path.name, "") if streamed else (_stem(path), ending_of(path))
-    if name is None:
-        name = path.resolve().parent.name if _is_part(path, stem, ending) else stem
+        return read_corpus(path, name=name)
     raw = raw_bytes(path)
-    if raw.startswith(PARQUET_MAGIC):
-        import pyarrow.parquet as pq
-
-        with naming(path):
-            return dataset_of_arrow(pq.ParquetFile(io.BytesIO(raw)).read(), roles, name, str(path))
-    content = decompressed(raw, path)
-    if not content or content.isspace():
-        raise ValueError("standard input is empty" if from_stdin else f"{path}: the file is empty")
-    if not asked and labels_column is None and is_corpus(path, content):
-        return corpus_of(content, path, name=name)
-    has_columns = asked or ending in TABLES or (streamed and _has_text_column(content))
-    table = _table(content, path, roles, name, has_columns)
-    if table is not None:
-        return _in_label_set(table, path.parent) if sidecars else table
-    if _looks_like_arff(content):
-        return read_arff(content, path, name)
-    try:
-        X, Y = parse_xc(
-            content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
-        )
-    except ValueError as error:
-        raise NoTable(f"{path}: {error}") from None
-    if sidecars:
-        return _with_files_beside(X, _grades(path, stem, Y, grades, n_jobs), path, stem, name)
-    return Dataset(X if X.shape[1] else None, Y, name=name)
-
-
-def _table(content: bytes, path: Path, roles: Roles, name: str, has_columns: bool) -> Dataset | None:
-    """The data set of a table of texts; None where the content is none."""
-    start = content[:64].lstrip()
-    if start.startswith(_FASTTEXT_LABEL.encode()) and ending_of(path) not in TABLES:
-        if roles.of_blocks:
-            raise ValueError(f"{path}: a fastText file has no columns, so that none can be a block")
-        return _fasttext(decode(content, path), roles.label_separator, name)
-    if not has_columns and not start.startswith((b"{", b"[")):  # a list is refused as a table
-        return None
+    sidecars = sidecars and path.is_file()
+    name = _name_of(path) if name is None else name
     with naming(path):
-        columns = read_file(path, content)
-        if columns.n_rows == 0:
-            raise ValueError("the table has no rows")
-        return dataset_of(columns, roles, name, usual=True)
+        if raw.startswith(PARQUET_MAGIC):
+            import pyarrow.parquet as pq
+
+            return dataset_of_arrow(pq.ParquetFile(io.BytesIO(raw)).read(), roles, name, str(path))
+        content = decompressed(raw, path)
+        if not content or content.isspace():
+            raise ValueError("the file is empty")
+        has_columns = text_column is not None or roles.of_blocks
+        table = _table(content, path, has_columns, has_columns or labels_column is not None)
+        if table is not None and labels_column is None and not has_columns and is_corpus(table):
+            return corpus_of(table, path, name=name)
+        beside = _files_beside(path) if sidecars else {}
+        if table is not None:
+            return _in_label_set(dataset_of(table, roles, name, usual=True), beside)
+        if _ARFF.match(content):
+            return read_arff(content, path, name)
+        n_features, n_labels = (
+            len(beside[field]) if n is None and field in beside else n
+            for field, n in (("feature_names", n_features), ("label_names", n_labels))
+        )
+        try:
+            X, Y = parse_xc(
+                content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
+            )
+        except ValueError as error:
+            hint = "" if HEADER.match(content) else _NO_TABLE
+            raise ValueError(f"{error}{hint}") from None
+        if sidecars:
+            Y = _grades(path, Y, grades, n_jobs)
+        return Dataset(X if X.shape[1] else None, Y, name=name, **beside)
 
 
-def _fasttext(content: str, label_separator: str | None, name: str) -> Dataset:
-    """The data set of lines that begin with `__label__NAME` of each label."""
-    texts, labels = [], []
-    for line in content.splitlines():
-        words = line.split()
-        n_labels = next((i for i, w in enumerate(words) if not w.startswith(_FASTTEXT_LABEL)), len(words))
-        if words:
-            labels.append([word.removeprefix(_FASTTEXT_LABEL) for word in words[:n_labels]])
-            texts.append(" ".join(words[n_labels:]))
-    return Dataset(texts=texts, Y=labels, name=name, label_separator=label_separator)
-
-
-def _with_files_beside(X: sp.csr_matrix, Y: sp.csr_matrix, path: Path, stem: str, name: str) -> Dataset:
-    """The data set with the names and texts of the files beside it, where there are any."""
-
-    def beside(file: str, expected: int, what: str) -> list[str] | None:
-        found = plain_or_compressed(path.parent / file)
-        return None if found is None else _read_lines(found, expected, what)
-
-    titles = beside(f"titles.{stem}.txt", Y.shape[0], "rows")
-    if titles is not None:
-        logger.info("%s: titles.%s.txt names the rows for display, nothing is learned from it", path, stem)
-    return Dataset(
-        X if X.shape[1] else None,
-        Y,
-        label_names=beside("labels.txt", Y.shape[1], "labels"),
-        feature_names=beside("features.txt", X.shape[1], "features"),
-        label_texts=beside("label_text.txt", Y.shape[1], "labels"),
-        titles=titles,
-        name=name,
+def _name_of(path: Path) -> str:
+    """The stem of a file, or the name of its folder where that holds a data set of several parts."""
+    if str(path) == STANDARD_INPUT:
+        return "stdin"
+    is_part = bare(path).stem in ("train", "test") and (
+        ending_of(path) not in (*TABLES, ".parquet")
+        or plain_or_compressed(path.parent / "labels.txt") is not None
     )
+    return path.resolve().parent.name if is_part else bare(path).stem
 
 
-def _in_label_set(table: Dataset, folder: Path) -> Dataset:
+def _table(content: bytes, path: Path, has_columns: bool, is_named: bool) -> Table | None:
+    """The table of texts in a file, a column of which `is_named`; None where the content is none."""
+    start, ending = content[:64].lstrip(), ending_of(path)
+    if not is_named and ending not in (".csv", ".jsonl") and is_tsv(content):
+        return table_of_tsv(decode(content, path), str(path))
+    if start.startswith(_FASTTEXT_LABEL.encode()) and ending not in TABLES:
+        return _fasttext(decode(content, path), str(path))
+    has_columns = has_columns or ending in TABLES or start.startswith((b"{", b"["))
+    if not has_columns and not path.is_file():  # in a pipe, a column of text in the header tells
+        header = content[: 1 << 16].partition(b"\n")[0].decode("latin-1")
+        has_columns = any(field.strip(' "\r') in TEXT_COLUMNS for field in re.split("[,\t]", header))
+    if not has_columns:
+        return None
+    table = read_file(path, content)
+    if table.n_rows == 0:
+        raise ValueError("the table has no rows")
+    return table
+
+
+def _fasttext(content: str, name: str) -> Table:
+    """The table of lines that begin with `__label__NAME` of each label."""
+    texts, labels = [], []
+    for words in filter(None, map(str.split, content.splitlines())):
+        n_labels = next((i for i, w in enumerate(words) if not w.startswith(_FASTTEXT_LABEL)), len(words))
+        labels.append([word.removeprefix(_FASTTEXT_LABEL) for word in words[:n_labels]])
+        texts.append(" ".join(words[n_labels:]))
+    return Table(name, {"text": texts, "labels": labels})
+
+
+def _in_label_set(table: Dataset, beside: dict[str, Any]) -> Dataset:
     """The data set of a table with the labels of `labels.txt`, where there is one."""
-    found = plain_or_compressed(folder / "labels.txt")
-    if found is None:
+    names = beside.get("label_names")
+    if names is None:
         return table
-    names = _read_lines(found)
     try:
         Y = under_names(table, names)
     except KeyError as error:
         raise ValueError(
-            f"{found}: lacks the label {error} of the table {table.name!r}, whose label set it gives; if it "
-            "belongs to other data, move it away, or pass sidecars=False"
+            f"labels.txt beside it lacks the label {error}; if it belongs to other data, move it away, or "
+            "pass sidecars=False"
         ) from None
-    texts = plain_or_compressed(folder / "label_text.txt")
-    return Dataset(
-        table.X,
-        texts=table.texts,
-        Y=Y,
-        label_names=names,
-        label_texts=None if texts is None else _read_lines(texts, len(names), "labels"),
-        name=table.name,
-        label_separator=table.label_separator,
-        label_names_are_ids=table.label_names_are_ids,
-        text_columns=table.text_columns,
-    )
+    return replace(table, Y=Y, label_names=names, label_texts=beside.get("label_texts"))
 
 
-def _stem(path: Path) -> str:
-    """ "train" of `train.svm.gz`."""
-    return (path.with_suffix("") if path.suffix in COMPRESSED else path).stem
+def _files_beside(path: Path) -> dict[str, Any]:
+    """The names and texts in the files beside one, by the fields of a data set."""
+    lines = {field: _lines(path.parent / file.format(bare(path).stem)) for field, file in _BESIDE.items()}
+    return {field: names for field, names in lines.items() if names is not None}
 
 
-def _is_part(path: Path, stem: str, suffix: str) -> bool:
-    """Whether a file is a part of the data set that its folder holds, and not one of any folder of tables."""
-    if stem not in ("train", "test"):
-        return False
-    return suffix not in (*TABLES, ".parquet") or plain_or_compressed(path.parent / "labels.txt") is not None
-
-
-def _has_text_column(content: bytes) -> bool:
-    """Whether the first line is the header of a CSV or TSV with a usual column of text."""
-    header = content[: 1 << 16].partition(b"\n")[0]
-    return any(field.strip(b' "\r').decode("latin-1") in TEXT_COLUMNS for field in re.split(b"[,\t]", header))
-
-
-def _looks_like_arff(content: bytes) -> bool:
-    for line in content[: 1 << 20].splitlines():
-        line = line.strip()
-        if line and not line.startswith(b"%"):
-            return line[:9].lower() == b"@relation"
-    return False
-
-
-def _read_lines(path: Path, expected: int | None = None, what: str = "") -> list[str]:
-    lines = [line.removesuffix("\r") for line in decode(read_bytes(path), path).split("\n")]
-    if lines[-1] == "":
-        lines.pop()
-    if expected is not None:
-        _check_count(path, len(lines), expected, what)
-    return lines
-
-
-def _check_count(path: Path, found: int, expected: int, what: str) -> None:
-    if found != expected:
-        raise ValueError(f"{path}: expected {expected} lines, one for each of the {what}, found {found}")
+def _lines(path: Path) -> list[str] | None:
+    """The lines of a file, plain or compressed, where there is one."""
+    file = plain_or_compressed(path)
+    if file is None:
+        return None
+    lines = [line.removesuffix("\r") for line in decode(read_bytes(file), file).split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _grades(
-    path: Path, stem: str, Y: sp.csr_matrix, wanted: bool | Literal["auto"], n_jobs: int | None
+    path: Path, Y: sp.csr_matrix, wanted: bool | Literal["auto"], n_jobs: int | None
 ) -> sp.csr_matrix:
     """Graded relevances from the file beside, where there is one and it is wanted."""
-    file = path.parent / f"{stem}_grades.txt"
+    file = path.parent / f"{bare(path).stem}_grades.txt"
     found = plain_or_compressed(file) if wanted else None
     if found is None:
         if wanted is True:
-            raise FileNotFoundError(f"{file}[{'|'.join(COMPRESSED)}]: no grades beside {path.name}")
+            raise FileNotFoundError(errno.ENOENT, "no such file of grades, plain or compressed", str(file))
         return Y
-    try:
+    with naming(found):
         graded = parse_pairs(read_bytes(found), Y.shape[1], n_jobs=n_jobs)
-    except ValueError as error:
-        raise ValueError(f"{found}: {error}") from None
-    _check_count(found, graded.shape[0], Y.shape[0], "rows")
-    if np.any(graded.data < 0):
-        row = int(np.searchsorted(graded.indptr, int(np.argmax(graded.data < 0)), side="right")) - 1
-        raise ValueError(f"{found}: line {row + 1}: grades must not be negative")
+        if graded.shape[0] != Y.shape[0]:
+            raise ValueError(f"must have {Y.shape[0]} lines, one a row, got {graded.shape[0]}")
     return graded

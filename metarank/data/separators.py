@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 
-from metarank._util.json import parse_json
 from metarank.types.checks import check_writable
 from metarank.types.containers import plain_column
 
@@ -141,15 +140,15 @@ def split(cell: str, separator: str | None) -> list[str]:
     >>> split(" sea ;; sun", ";"), split("sea  sun", "whitespace"), split('["sea", 3]', "json")
     (['sea', 'sun'], ['sea', 'sun'], ['sea', '3'])
     """
-    parts: list[Any]
-    if separator is None:
-        parts = [cell]
-    elif separator == WHITESPACE:
-        return cell.split()
+    parts: list[Any] = [cell]
+    if separator == WHITESPACE:
+        parts = cell.split()
     elif separator == JSON:
-        parts = _of_json(cell) if _is_array(cell) else [cell]
-    else:
+        parts = json.loads(cell) if _is_array(cell) else [cell]
+    elif separator is not None:
         parts = cell.split(separator)
+    if not all(isinstance(part, str) or _is_integer(part) for part in parts):
+        raise ValueError(f"the labels of a cell must be names, got {cell!r:.80}")
     return [label for label in (str(part).strip() for part in parts) if label]
 
 
@@ -174,16 +173,15 @@ def cut_column(
             logger.info("%s: %s; label_separator says otherwise", column, described(separator))
     rows: list[list[Any]] = []
     for i, cell in enumerate(cells):
-        if isinstance(cell, str):
-            try:
+        try:
+            if isinstance(cell, str):
                 rows.append(split(cell, separator))
-            except ValueError as error:
-                raise ValueError(f"{where(i)}: {error}") from None
-            continue
+                continue
+        except ValueError:  # no JSON
+            pass
         row = [] if cell is None else [cell] if _is_integer(cell) else cell
-        if isinstance(row, (tuple, np.ndarray)):
-            row = list(row)
-        if not isinstance(row, list) or not all(isinstance(v, str) or _is_integer(v) for v in row):
+        is_list = isinstance(row, (list, tuple, np.ndarray))
+        if not is_list or not all(isinstance(v, str) or _is_integer(v) for v in row):
             raise ValueError(f"{where(i)}: labels must be names or a list of names, got {cell!r:.80}")
         rows.append([v.strip() if isinstance(v, str) else v for v in row if v != ""])
     if any(isinstance(label, str) for row in rows for label in row):
@@ -219,16 +217,6 @@ def same_separator(given: str | None, separator: str | None) -> bool:
 
 def _is_array(cell: str) -> bool:
     return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
-
-
-def _of_json(cell: str) -> list[Any]:
-    try:
-        labels = parse_json(cell)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the labels are not a JSON array: {error.msg}") from None
-    if not isinstance(labels, list) or not all(isinstance(v, str) or _is_integer(v) for v in labels):
-        raise ValueError(f"labels must be names or a list of names, got {cell!r:.80}")
-    return labels
 
 
 def _is_integer(value: Any) -> bool:

@@ -62,23 +62,27 @@ class SpellingIndex:
         self.weights: NDArray[np.float64] = np.asarray(weights, np.float64)
         runs = [_runs(word) if _WORD.fullmatch(word) else [] for word in words]
         self._column = {run: j for j, run in enumerate(sorted({run for of in runs for run in of}))}
-        held = count_terms(runs, self._column, len(self._column))
-        held.data[:] = 1
+        held = self._held(runs)
         df = np.bincount(held.indices, minlength=len(self._column))
         self._idf = smooth_idf(df, len(runs)).astype(np.float64)
         self._unknown = float(smooth_idf(np.zeros(1), len(runs))[0])
-        unit = _scaled(held, np.sqrt(_sums(held, self._idf**2)), self._idf)
+        unit = _scaled(held, np.sqrt(held @ self._idf**2), self._idf)
         self._words_of = sp.csr_matrix(unit.T)  # by run: the words that hold it
+
+    def _held(self, runs: list[list[str]]) -> sp.csr_matrix:
+        """1 where a word holds a run of the vocabulary."""
+        held = count_terms(runs, self._column, len(self._column))
+        held.data[:] = 1
+        return held
 
     def similar(self, words: Sequence[str]) -> sp.csr_matrix:
         """float64 CSR (len(words), d): similarity to each word of the vocabulary, from `least` up."""
         parts = []
         for start in range(0, len(words), _WORDS_AT_ONCE):
             runs = [_runs(word) for word in words[start : start + _WORDS_AT_ONCE]]
-            held = count_terms(runs, self._column, len(self._column))
-            held.data[:] = 1
+            held = self._held(runs)
             n_unknown = np.array([len({run for run in of if run not in self._column}) for of in runs])
-            norm = np.sqrt(_sums(held, self._idf**2) + n_unknown * self._unknown**2)
+            norm = np.sqrt(held @ self._idf**2 + n_unknown * self._unknown**2)
             alike = sp.csr_matrix(_scaled(held, norm, self._idf) @ self._words_of)
             alike.data[alike.data < self.least] = 0
             alike.eliminate_zeros()
@@ -99,8 +103,7 @@ class SpellingIndex:
         rows = count_terms(words_of, column, len(distinct)) @ self.similar(distinct)
         rows = sp.csr_matrix(rows)
         rows.sort_indices()
-        norm = np.sqrt(_sums(rows, self.weights**2, squared=True))
-        out = _scaled(rows, norm, self.weights).astype(np.float32)
+        out = _scaled(rows, np.sqrt(rows.power(2) @ self.weights**2), self.weights).astype(np.float32)
         out.has_canonical_format = True
         return out
 
@@ -108,12 +111,6 @@ class SpellingIndex:
 def _runs(word: str) -> list[str]:
     marked = f"^{word}$"
     return [marked[i : i + _RUN] for i in range(len(marked) - _RUN + 1)]
-
-
-def _sums(rows: sp.csr_matrix, weights: np.ndarray, squared: bool = False) -> np.ndarray:
-    values = rows.data**2 if squared else rows.data
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return np.bincount(row, weights=values * weights[rows.indices], minlength=rows.shape[0])
 
 
 def _scaled(rows: sp.csr_matrix, norm: np.ndarray, weights: np.ndarray) -> sp.csr_matrix:

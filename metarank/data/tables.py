@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metarank._util.extra import require_extra
-from metarank._util.json import first_repeated, parse_json
+from metarank._util.json import first_repeated
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.data.blocks import number_of
-from metarank.data.compressed import COMPRESSED, PARQUET_MAGIC, decode, read_bytes
+from metarank.data.compressed import PARQUET_MAGIC, decode, ending_of, read_bytes
 from metarank.types.containers import is_number_type
 
 if TYPE_CHECKING:
@@ -37,19 +37,6 @@ _elsewhere: ContextVar[frozenset[str]] = ContextVar("metarank_read_elsewhere", d
 
 # A column name, several, or several in one text with commas between them; None where they are not named.
 Names = str | Sequence[str] | None
-
-
-class NoColumn(ValueError):
-    """A table lacks a column.
-
-    Attributes
-    ----------
-    column : str
-    """
-
-    def __init__(self, message: str, column: str) -> None:
-        super().__init__(message)
-        self.column = column
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +118,10 @@ class Table:
 
 
 def check_among(columns: Iterable[str], present: Iterable[str], parameter: str) -> None:
-    """`NoColumn` where one of the columns that a parameter names is not there."""
+    """ValueError where one of the columns that a parameter names is not there."""
     for column in columns:
         if column not in present:
-            raise NoColumn(f"{parameter} must be among {listed(present)}, got {column!r}", column)
+            raise ValueError(f"{parameter} must be among {listed(present)}, got {column!r}")
 
 
 def columns_of(source: Any) -> dict[str, list[Any]]:
@@ -182,15 +169,13 @@ def naming(path: object) -> Iterator[None]:
     """What is wrong with the content of a file becomes a ValueError of one line that names the file."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the file system
             raise
         message = " ".join(str(error).split())
         if not message.startswith(str(path)):
             message = f"{path}: {message}"
-        raise (
-            NoColumn(message, error.column) if isinstance(error, NoColumn) else ValueError(message)
-        ) from None
+        raise ValueError(message) from None
 
 
 def as_table(
@@ -208,7 +193,7 @@ def as_table(
     if isinstance(source, (str, os.PathLike)):
         return read_file(source)
     if isinstance(source, (list, tuple)) and all(isinstance(record, Mapping) for record in source):
-        return _of_records(name, source)
+        return of_records(name, source)
     require_extra("data", "pyarrow")
     import pyarrow as pa
 
@@ -245,12 +230,10 @@ def read_file(path: str | os.PathLike[str], content: bytes | None = None) -> Tab
 
             return of_arrow(pq.ParquetFile(io.BytesIO(content)).read(), str(path))
         text = decode(content, path)
-        head = text.lstrip()[:1]
-        bare = path.with_suffix("") if path.suffix in COMPRESSED else path
-        ending = bare.suffix.lower()
+        ending = ending_of(path)
         if ending not in (".csv", ".tsv", ".jsonl"):
-            is_json, tabs = head in ("{", "["), "\t" in text.lstrip().partition("\n")[0]
-            ending = ".jsonl" if is_json else ".tsv" if tabs else ".csv"
+            header = text.lstrip().partition("\n")[0]
+            ending = ".jsonl" if header[:1] in ("{", "[") else ".tsv" if "\t" in header else ".csv"
         if ending == ".jsonl":
             return _json_lines(text, str(path))
         return read_csv(text, "\t" if ending == ".tsv" else ",", str(path))
@@ -268,40 +251,22 @@ def read_csv(text: str, delimiter: str, name: str) -> Table:
     # Documents are longer than the module's default limit of 128 KiB a field.
     csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    rows, lines, line = [], [], 1
+    rows, lines, line = list[list[str]](), [], 1
     try:
         for fields in reader:
-            if fields and header is None:
-                header = _checked_header(fields, delimiter)
-            elif fields:
-                if len(fields) != len(header or ()):
-                    raise ValueError(
-                        f"line {line} has {len(fields)} fields, the header has {len(header or ())}"
-                    )
+            if fields:
+                if rows and len(fields) != len(rows[0]):
+                    raise ValueError(f"line {line} has {len(fields)} fields, the header has {len(rows[0])}")
                 rows.append(fields)
                 lines.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(f"the record at line {line}: {error}; do its quotes balance?") from None
-    header = header or []
-    cells = map(list, zip(*rows)) if rows else ([] for _ in header)
-    return Table(name, dict(zip(header, cells)), lines, is_written=True)
-
-
-def _checked_header(fields: list[str], delimiter: str) -> list[str]:
-    """The names of columns, without blanks around them."""
-    header = [field.strip() for field in fields]
-    # Not read so by itself: labels within a cell are most often separated by this sign too.
-    sign = next((s for s in ";\t|" if s != delimiter and s in header[0]), None)
-    if sign is not None and len(header) == 1:
-        raise ValueError(
-            f"the header {header[0]!r:.80} looks separated by {sign!r}: save the file with commas, or as "
-            ".tsv with tabs"
-        )
+    header = [field.strip() for field in rows[0]] if rows else []
     if (twice := first_repeated(filter(None, header))) is not None:
         raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")
-    return header
+    cells = map(list, zip(*rows[1:])) if rows[1:] else ([] for _ in header)
+    return Table(name, dict(zip(header, cells)), lines[1:], is_written=True)
 
 
 def _json_lines(text: str, name: str) -> Table:
@@ -312,13 +277,13 @@ def _json_lines(text: str, name: str) -> Table:
         if written.strip():
             records.append(json_object(written, f"line {line}"))
             lines.append(line)
-    return _of_records(name, records, lines)
+    return of_records(name, records, lines)
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object in a text; ValueError names where it stands."""
     try:
-        record = parse_json(text)
+        record = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{where} is not JSON: {error.msg} at {error.pos + 1}") from None
     if not isinstance(record, dict):
@@ -326,7 +291,7 @@ def json_object(text: str, where: str) -> dict[str, Any]:
     return record
 
 
-def _of_records(name: str, records: Sequence[Mapping[str, Any]], lines: list[int] | None = None) -> Table:
+def of_records(name: str, records: Sequence[Mapping[str, Any]], lines: list[int] | None = None) -> Table:
     """A column is there if any record has it, since objects of JSON may leave one out."""
     present = dict.fromkeys(column for record in records for column in record)
     return Table(name, {column: [record.get(column) for record in records] for column in present}, lines)

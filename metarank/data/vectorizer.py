@@ -38,7 +38,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
 
 
-class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
+class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """TF-IDF rows of texts, "ltc": ``(1 + ln tf) * idf``, then unit length.
 
     ``idf(t) = ln((1 + n) / (1 + df(t))) + 1`` over the n texts of `fit` (scikit-learn's smooth idf).
@@ -124,16 +124,27 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         ValueError
             If a parameter is out of range, or no term reaches `min_df`.
         """
-        self._learn(texts)
+        self.fit_transform(texts)
         return self
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
         """`fit`, and return the rows of the same texts; the texts are read once."""
-        return self.fit_rows(texts)
-
-    def fit_rows(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """`fit_transform`, as `rows` is `transform`."""
-        return ltc(self._learn(texts), self.idf_)
+        self._check_parameters()
+        texts = list(checked_texts(texts))
+        self.language_ = check_language(self.language)
+        if self.language_ == AUTO:
+            self.language_ = language_of(shortened(text, self.text_part) for text in texts)
+        counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
+        try:
+            counts = counter.fit_transform(texts)
+        except ValueError:
+            raise ValueError(
+                f"texts must share words: none is in min_df={self.min_df} of the {len(texts)} texts"
+            ) from None
+        counts.sort_indices()
+        df = np.bincount(counts.indices, minlength=counts.shape[1])
+        self._set(sorted(counter.vocabulary_), smooth_idf(df, len(texts)))
+        return ltc(counts, self.idf_)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
         """float32 CSR (n, d), canonical, rows of unit length or empty.
@@ -143,10 +154,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         TypeError
             If `texts` is one string, or an entry is not a string.
         """
-        return self.rows(texts)
-
-    def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """`transform`, without the containers that scikit-learn may be told to put its result in."""
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
         counts = count_terms(map(self.terms, checked_texts(texts)), self._column, len(self._column))
@@ -220,31 +227,10 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         self.vocabulary_ = vocabulary
         self.idf_ = idf
 
-    def _learn(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """Set the fitted attributes; returns the term counts of the texts."""
-        self._check_parameters()
-        texts = list(checked_texts(texts))
-        self.language_ = check_language(self.language)
-        if self.language_ == AUTO:
-            self.language_ = language_of(shortened(text, self.text_part) for text in texts)
-        counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
-        try:
-            counts = counter.fit_transform(texts)
-        except ValueError:
-            raise ValueError(
-                f"texts must share words: none is in min_df={self.min_df} of the {len(texts)} texts"
-            ) from None
-        counts.sort_indices()
-        df = np.bincount(counts.indices, minlength=counts.shape[1])
-        self._set(sorted(counter.vocabulary_), smooth_idf(df, len(texts)))
-        return counts
-
     def _check_parameters(self) -> None:
         for name, most in (("min_df", _MOST_TEXTS), ("word_ngrams", _LONGEST_RUN)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name} must be a positive integer, got {value!r}")
-            if not 1 <= int(value) <= most:
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
                 raise ValueError(f"{name} must be a positive integer, at most {most}, got {value!r}")
         chars = self.char_ngrams
         if chars is not None and not (

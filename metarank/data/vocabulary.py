@@ -1,22 +1,43 @@
-"""Vocabularies of libraries: SKOS, and the TSV and CSV of Annif, as a table of labels."""
+"""Vocabularies of libraries: SKOS, and the TSV and CSV of Annif, as a table of labels.
+
+SKOS is a stream of triples from pyoxigraph: names and relations are kept, and no graph is built.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 
+from metarank._util.extra import require_extra
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.data.compressed import PathLike, decode, ending_of, read_bytes
-from metarank.data.skos import Concepts, read_triples, syntax_of
 from metarank.data.tables import naming, read_csv
 from metarank.types.label_descriptions import LabelDescriptions, relation, without_cycles
 
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_TYPE, _CONCEPT = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{_SKOS}Concept"
+_DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
+_LINKS = _BROADER, _NARROWER, _RELATED = f"{_SKOS}broader", f"{_SKOS}narrower", f"{_SKOS}related"
+# Of the names of a concept, the first two are those that it is called by.
+_NAMES = (
+    f"{_SKOS}prefLabel",
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    f"{_SKOS}altLabel",
+    f"{_SKOS}hiddenLabel",
+)
+_READ = {_TYPE, _DEPRECATED, *_NAMES, *_LINKS}
 _LANGUAGE = "label_"
+
+# What a file says of a concept: its URI, a property, a value, and the language of that.
+Fact = tuple[str, str, str, str | None]
+# The names of a concept: place of the property among `_NAMES`, language, name.
+Named = list[tuple[int, str | None, str]]
 
 
 def read_vocabulary(
@@ -27,10 +48,10 @@ def read_vocabulary(
     Parameters
     ----------
     path : path of a file, plain or compressed (gz, xz, bz2, zst)
-        The endings `.ttl`, `.nt`, `.n3`, `.rdf`, `.xml`, `.owl`, `.jsonld`, `.json`, `.tsv`, `.csv` decide;
-        without them the content does. SKOS is Turtle, N-Triples, RDF/XML or JSON-LD (pyoxigraph, extra
-        ``skos``). A line of the TSV is ``<uri>``, label and, if there is one, notation, without a header. The
-        CSV has the columns "uri", "notation" and "label_fi", "label_en" and so on.
+        The ending decides: `.ttl`, `.nt`, `.n3`, `.rdf`, `.xml`, `.jsonld`, `.json`, `.tsv` or `.csv`. SKOS
+        is Turtle, N-Triples, RDF/XML or JSON-LD (pyoxigraph, extra ``skos``). A line of the TSV is ``<uri>``,
+        label and, if there is one, notation, without a header. The CSV has the columns "uri", "notation" and
+        "label_fi", "label_en" and so on.
     language : str or None
         Language of the names, such as "en". Where a concept has no name in it, one of its regions ("en-GB")
         counts, then one without a language; names in other languages are never taken. Upper and lower case
@@ -45,20 +66,20 @@ def read_vocabulary(
         Ids are the URIs, in the order of the file. A name is the first `skos:prefLabel` (else `rdfs:label`);
         further ones, `skos:altLabel` and `skos:hiddenLabel` are alternative names. Parents are `skos:broader`
         and the reverse of `skos:narrower`, related labels `skos:related`. Concepts without a name in the
-        language stay, without a name, since documents may have them.
+        language stay, without a name, since documents may have them. Those without a URI are not read.
 
     Warns
     -----
     UserWarning
-        Once for the file: concepts left out as deprecated, or because they have no URI; concepts without a
-        name; links of broader that close a cycle and are left out (those that a walk from each concept up, in
-        the order of URIs, meets last); relations to what is no concept.
+        Once for the file: concepts left out as deprecated; concepts without a name; links of broader that
+        close a cycle and are left out (those that a walk from each concept up, in the order of URIs, meets
+        last); relations to what is no concept.
 
     Raises
     ------
     ValueError
-        If the content is malformed (file and line are named), holds no concept, or names none in the language
-        (the languages that there are, are listed), or if there are several languages and `language` is None.
+        If the ending is another, or the content is malformed, holds no concept, or names none in the language
+        (those that there are, are listed), or if there are several and `language` is None.
     ImportError
         If pyoxigraph is missing and the file is SKOS.
 
@@ -73,66 +94,49 @@ def read_vocabulary(
     path = Path(path)
     if language is not None and (not isinstance(language, str) or not language.strip()):
         raise ValueError(f"language must be a language such as 'en' or None, got {language!r:.80}")
-    content = read_bytes(path)
-    if not content.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise ValueError(f"{path}: the file is empty")
-    return _table(_concepts(content, path, language), path, language, deprecated)
+    content, ending = read_bytes(path), ending_of(path)
+    with naming(path):
+        if ending == ".tsv":
+            facts = _of_tsv(decode(content, path), language)
+        elif ending == ".csv":
+            facts = _of_csv(decode(content, path), path)
+        else:
+            facts = _of_triples(content, ending, path)
+        return _table(facts, path, language, deprecated)
 
 
-def _concepts(content: bytes, path: Path, language: str | None) -> Concepts:
-    syntax = syntax_of(ending_of(path), content)
-    if syntax == "tsv":
-        return _of_tsv(decode(content, path), path, language)
-    if syntax == "csv":
-        return _of_csv(decode(content, path), path)
-    return read_triples(content, syntax, path)
-
-
-def _of_tsv(text: str, path: Path, language: str | None) -> Concepts:
-    concepts = Concepts()
+def _of_tsv(text: str, language: str | None) -> Iterator[Fact]:
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
         uri, _, rest = line.strip().partition("\t")
         if not uri.startswith("<") and rest.lstrip().startswith("<"):
             raise ValueError(
-                f"{path}: line {number} has a URI behind a text, as documents have them, not a vocabulary: "
+                f"line {number} has a URI behind a text, as documents have them, not a vocabulary: "
                 "read_corpus reads those"
             )
-        _add(concepts, uri, {language: rest.partition("\t")[0]}, f"{path}: line {number}")
-    return concepts
+        if uri:
+            yield from _facts(uri, {language: rest.partition("\t")[0]})
 
 
-def _of_csv(text: str, path: Path) -> Concepts:
-    concepts = Concepts()
-    with naming(path):
-        table = read_csv(text, ",", str(path))
-        languages = {c: c.removeprefix(_LANGUAGE) for c in table.columns if c.startswith(_LANGUAGE)}
-        if "uri" not in table.columns or not languages:
-            raise ValueError(
-                "the CSV of a vocabulary must have the columns 'uri' and 'label_en' or other languages, got "
-                f"{', '.join(table.columns):.200} (other tables of labels are read by data.read_labels)"
-            )
-        for i, uri in enumerate(table.columns["uri"]):
-            labels: dict[str | None, str] = {
-                language: table.columns[column][i] for column, language in languages.items()
-            }
-            _add(concepts, uri, labels, table.where(i))
-    return concepts
+def _of_csv(text: str, path: Path) -> Iterator[Fact]:
+    columns = read_csv(text, ",", str(path)).columns
+    languages = [column for column in columns if column.startswith(_LANGUAGE)]
+    if "uri" not in columns or not languages:
+        raise ValueError(
+            "the CSV of a vocabulary must have the columns 'uri' and 'label_en' or other languages, got "
+            f"{', '.join(columns):.200} (other tables of labels are read by data.read_labels)"
+        )
+    for i, uri in enumerate(columns["uri"]):
+        yield from _facts(uri, {c.removeprefix(_LANGUAGE): columns[c][i] for c in languages})
 
 
-def _add(concepts: Concepts, uri: str, labels: Mapping[str | None, str], where: str) -> None:
-    """A line of TSV or CSV: a concept, and its label by language."""
+def _facts(uri: str, labels: Mapping[str | None, str]) -> Iterator[Fact]:
+    """What a line of TSV or CSV says of a concept, with its label by language."""
     uri = cleaned_uri(uri.strip())
-    if not uri:
-        raise ValueError(f"{where} has no URI")
-    if uri in concepts.seen:
-        raise ValueError(f"{where} has the URI {uri!r:.80} a second time")
-    concepts.concepts.add(concepts.at(uri))
+    yield uri, _TYPE, _CONCEPT, None
     for language, label in labels.items():
-        concepts.add_name(uri, 0, language, label)
-    if uri not in concepts.names:
-        concepts.deprecated.add(uri)
+        yield uri, _NAMES[0], label, language
+    if not any(label.strip() for label in labels.values()):
+        yield uri, _DEPRECATED, "true", None
 
 
 def cleaned_uri(uri: str) -> str:
@@ -146,35 +150,59 @@ def cleaned_uri(uri: str) -> str:
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 
 
-def _table(concepts: Concepts, path: Path, language: str | None, deprecated: bool) -> LabelDescriptions:
-    remarks = []
-    all_uris = [uri for uri in concepts.seen if uri in concepts.concepts]
-    uris = [uri for uri in all_uris if deprecated or uri not in concepts.deprecated]
+def _of_triples(content: bytes, ending: str, path: Path) -> Iterator[Fact]:
+    require_extra("skos", "pyoxigraph")
+    import pyoxigraph
+
+    syntax = pyoxigraph.RdfFormat.from_extension(ending[1:])
+    if syntax is None:
+        raise ValueError(f"a vocabulary must be .tsv, .csv, or RDF such as .ttl or .rdf, got {ending!r}")
+    try:
+        if syntax == pyoxigraph.RdfFormat.RDF_XML:  # one that ends too early is a whole one to pyoxigraph
+            expat.ParserCreate().Parse(content, True)
+        # Vocabularies hold URIs that are not quite valid, which are ids all the same.
+        base = path.absolute().as_uri()
+        for quad in pyoxigraph.parse(content, syntax, base_iri=base, lenient=True):
+            if isinstance(quad.subject, pyoxigraph.NamedNode):
+                language = getattr(quad.object, "language", None)
+                yield quad.subject.value, quad.predicate.value, quad.object.value, language
+    except (SyntaxError, expat.ExpatError) as error:
+        raise ValueError(f"line {error.lineno} is malformed: {error}") from None
+
+
+def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: bool) -> LabelDescriptions:
+    seen: dict[str, None] = {}  # in the order in which the file speaks of them
+    of: defaultdict[str, list[tuple[str, str, str | None]]] = defaultdict(list)
+    for uri, what, value, spoken in facts:
+        if what in _READ and (what != _TYPE or value == _CONCEPT):
+            of[what].append((uri, value.strip(), spoken))
+            seen.update({uri: None, value: None} if what in _LINKS else {uri: None})
+    concepts = {uri for uri, *_ in of[_TYPE]}
+    old = {uri for uri, value, _ in of[_DEPRECATED] if value.lower() in ("true", "1")}
+    uris = [uri for uri in seen if uri in concepts and (deprecated or uri not in old)]
     if not uris:
-        kept = " that is not deprecated; deprecated=True keeps those" if all_uris else ""
-        raise ValueError(f"{path} holds no concept of SKOS (skos:Concept) with a URI{kept}")
-    if len(uris) < len(all_uris):
-        n_out = len(all_uris) - len(uris)
+        kept = " that is not deprecated; deprecated=True keeps those" if concepts else ""
+        raise ValueError(f"the file holds no concept of SKOS (skos:Concept) with a URI{kept}")
+    known: dict[str, Named] = {uri: [] for uri in seen}
+    for kind, what in enumerate(_NAMES):
+        for uri, name, spoken in filter(lambda fact: fact[1], of[what]):
+            known[uri].append((kind, spoken, name))
+    names, others = _names([known[uri] for uri in uris], language)
+    remarks = []
+    if len(uris) < len(concepts):
+        n_out = len(concepts) - len(uris)
         remarks.append(f"{n_out} deprecated concepts are left out (deprecated=True keeps them)")
-    if concepts.without_uri:
-        remarks.append(f"{concepts.without_uri} concepts without a URI are left out")
-    names, others = _names(concepts, uris, _languages(concepts, uris, language, path))
     if nameless := [uri for uri, name in zip(uris, names) if not name]:
         which = f" in {language!r}" if language is not None else ""
         remarks.append(f"{len(nameless)} concepts have no name{which}: {first_few(nameless)}")
     row = {uri: i for i, uri in enumerate(uris)}
-    n_lost = sum((a in row) != (b in row) for a, b in [*concepts.parents, *concepts.related])
-    if n_lost:
+    upward = [(a, b) for a, b, _ in of[_BROADER]] + [(b, a) for a, b, _ in of[_NARROWER]]
+    across = [(a, b) for a, b, _ in of[_RELATED] if a != b]
+    if n_lost := sum((a in row) != (b in row) for a, b in upward + across):
         remarks.append(f"{n_lost} relations to what is no concept here are left out")
-    links = {
-        kind: relation(
-            [row[a] for a, b in pairs if a in row and b in row and (kind == "parents" or a != b)],
-            [row[b] for a, b in pairs if a in row and b in row and (kind == "parents" or a != b)],
-            len(uris),
-        )
-        for kind, pairs in (("parents", concepts.parents), ("related", concepts.related))
-    }
-    parents, closing = without_cycles(links["parents"], np.argsort(np.argsort(uris, kind="stable")))
+    links = [[(row[a], row[b]) for a, b in pairs if a in row and b in row] for pairs in (upward, across)]
+    parents, related = (relation([a for a, _ in pairs], [b for _, b in pairs], len(uris)) for pairs in links)
+    parents, closing = without_cycles(parents, np.argsort(np.argsort(uris, kind="stable")))
     if closing:
         shown = [f"{uris[a]} -> {uris[b]}" for a, b in closing]
         remarks.append(f"{len(closing)} links of broader close a cycle and are left out: {first_few(shown)}")
@@ -185,50 +213,34 @@ def _table(concepts: Concepts, path: Path, language: str | None, deprecated: boo
         names=names,
         alternative_names=others if any(others) else None,
         parents=parents if parents.nnz else None,
-        related=links["related"] if links["related"].nnz else None,
+        related=related if related.nnz else None,
     )
 
 
-def _languages(
-    concepts: Concepts, uris: list[str], language: str | None, path: Path
-) -> dict[str | None, int]:
-    """The languages whose names count, with their order; the first is best."""
-    count = Counter(spoken for uri in uris for kind, spoken, _ in concepts.names.get(uri, ()) if kind < 2)
-    named = sorted(spoken for spoken in count if spoken is not None)
-    listed = ", ".join(f"{spoken} ({count[spoken]})" for spoken in named) or "none"
-    if language is None:
-        if len(named) > 1:
-            raise ValueError(f"language must be given for {path}, which has names in {listed}, got None")
-        return {spoken: place for place, spoken in enumerate([*named, None])}
-    wanted = language.strip().lower().replace("_", "-")
-    every = sorted(
-        {spoken for names in concepts.names.values() for _, spoken, _ in names if spoken is not None}
-    )
-    order: dict[str | None, int] = {spoken: 0 for spoken in every if spoken.lower() == wanted}
-    regions = [spoken for spoken in every if spoken.lower().startswith(f"{wanted}-")]
-    order |= {spoken: 1 + i for i, spoken in enumerate([*regions, None])}
-    if not any(count[spoken] for spoken in order):
-        raise ValueError(f"language must be one of those of {path}, which are {listed}, got {language!r:.80}")
-    return order
-
-
-def _names(
-    concepts: Concepts, uris: list[str], order: dict[str | None, int]
-) -> tuple[list[str], list[list[str]]]:
+def _names(known: list[Named], language: str | None) -> tuple[list[str], list[list[str]]]:
     """The name and the alternative names of each concept.
 
     A name is a prefLabel in the best language, an rdfs:label only without one; then as in the file.
     """
+    count = Counter(spoken for own in known for kind, spoken, _ in own if kind < 2)
+    listed = sorted(f"{spoken} ({n})" for spoken, n in count.items() if spoken is not None)
+    spoken_of = f"those of the file, which are {', '.join(listed) or 'none'}"
+    if language is None and len(listed) > 1:
+        raise ValueError(f"language must be one of {spoken_of}, got None")
+    wanted = None if language is None else language.strip().lower().replace("_", "-")
+
+    def tier(spoken: str | None) -> int:
+        if spoken is None:
+            return 2
+        return 0 if wanted in (None, spoken.lower()) else 1 if spoken.lower().startswith(f"{wanted}-") else 3
+
+    if language is not None and all(tier(spoken) == 3 for spoken in count):
+        raise ValueError(f"language must be one of {spoken_of}, got {language!r:.80}")
     names, others = [], []
-    for uri in uris:
-        known = [
-            (kind, order[spoken], name)
-            for kind, spoken, name in concepts.names.get(uri, ())
-            if spoken in order
-        ]
-        known.sort(key=lambda entry: entry[:2])
-        distinct = list(dict.fromkeys(name for *_, name in known))
-        is_named = bool(known) and known[0][0] < 2
+    for own in known:
+        best = sorted((k, t, s or "", place) for place, (k, s, _) in enumerate(own) if (t := tier(s)) < 3)
+        distinct = list(dict.fromkeys(own[place][2] for *_, place in best))
+        is_named = bool(best) and best[0][0] < 2
         names.append(distinct[0] if is_named else "")
         others.append(distinct[is_named:])
     return names, others

@@ -22,7 +22,6 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
-import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,20 +31,11 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.files import whole_file
 from metarank._util.threads import resolve_n_jobs
-from metarank.data.compressed import PathLike, opened
+from metarank.data.compressed import PathLike
 from metarank.data.dataset import Dataset
 from metarank.types.checks import MOST_IMPLIED_LABELS
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|$)")
-
-
-def header_of(path: PathLike) -> re.Match[bytes] | None:
-    """The line `N D L` with which repository text opens, in a file that may be compressed."""
-    with open(path, "rb") as f:
-        try:
-            return HEADER.match(opened(f).read(200))
-        except (OSError, EOFError, lzma.LZMAError, zlib.error, ImportError):
-            return None  # whoever reads the file says what is wrong with it
 
 
 def parse_xc(

@@ -11,7 +11,7 @@ import fsspec
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.compressed import PARQUET_MAGIC, decompressed, is_compressed, opened
+from metarank.data.compressed import PARQUET_MAGIC, decompressed, opened
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.frames import Roles
 from metarank.data.parquet import dataset_of_arrow
@@ -197,11 +197,12 @@ def _parts_of(fs: Any, url: str, path: str, block_bytes: int, roles: Roles) -> t
             parts = [Part(url, i, i + 1, None, False, roles, n_rows=n) for i, n in enumerate(groups)]
             return parts, sum(groups)
         f.seek(0)
-        match = HEADER.match(opened(f).read(200))
+        stream = opened(f)
+        match = HEADER.match(stream.read(200))
         if match is None:
             raise ValueError(f"{url}: must be Parquet, or text with the header line 'N D L'")
         n_rows, D, L = map(int, match.groups())
-        if is_compressed(head):
+        if stream is not f:
             return [Part(url, 0, 0, (D, L), True, roles)], n_rows
         bounds = list(_line_bounds(f, match.end(), fs.size(path), block_bytes))
     return [Part(url, a, b, (D, L), False, roles) for a, b in pairwise(bounds)], n_rows

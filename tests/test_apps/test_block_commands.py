@@ -93,9 +93,9 @@ def test_unnamed_columns_are_not_saved(tmp_path):
 @pytest.mark.parametrize(
     ("model", "change", "said"),
     [
-        ("blocks", {"emb": ...}, "lacks the column 'emb' of the model"),
-        ("blocks", {"headline": ...}, "lacks the column 'headline' of the model"),
-        ("text", {"body": ...}, "lacks the column 'body' of the model"),
+        ("blocks", {"emb": ...}, "--vector-columns must be among .*, got 'emb'"),
+        ("blocks", {"headline": ...}, "--text-columns must be among .*, got 'headline'"),
+        ("text", {"body": ...}, "--text-column must be among .*, got 'body'"),
         ("blocks", {"emb": [1.0, 2.0]}, "'emb' of X must hold vectors of one width, got .* 2 at line 2"),
         ("blocks", {"emb": None}, "'emb' of X must hold a vector a row, got None at line 2"),
         ("blocks", {"price": "dear"}, "'price' of X must hold numbers, got 'dear' at line 2"),

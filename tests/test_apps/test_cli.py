@@ -517,7 +517,7 @@ def test_bad_files(work, tmp_path, capsys, command, content):
     ("content", "match"),
     [
         (b"", "is empty$"),
-        (b"team goal\nfree kick\n", "line 1.*no file of texts.* CSV or TSV .* JSON lines and Parquet"),
+        (b"team goal\nfree kick\n", "line 1.*Files of texts are CSV or TSV .* JSON lines and Parquet"),
         (b'[{"text": "team goal"}]', "JSON files hold one object a line"),
         (b'[\n {"text": "team goal"}\n]\n', "JSON files hold one object a line"),
     ],
@@ -642,13 +642,12 @@ def test_bad_usage(work, tmp_path, capsys, argv, match):
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("labels.txt", "a\nb\n", "labels.txt"),
-        ("labels.txt", "a\nb\nc\nd\n", "labels.txt"),
-        ("features.txt", "w\n", "features.txt"),
-        ("titles.train.txt", "t\n", "titles.train.txt"),
-        ("label_text.txt", "t\n", "label_text.txt"),
+        ("labels.txt", "a\nb\n", "expected 2 labels, the header says 3"),
+        ("features.txt", "w\n", "expected 1 features, the header says 4"),
+        ("titles.train.txt", "t\n", "titles must have 30 entries, got 1"),
+        ("label_text.txt", "t\n", "label_texts must have 3 entries, got 1"),
         ("train_grades.txt", "0:1\n", "train_grades.txt"),
-        ("labels.txt", b"\xff\xfe\n\n\n", "UTF-8"),
+        ("labels.txt", b"\xff\xfe\n\n\n", "labels.txt: damaged file"),
     ],
 )
 def test_bad_files_beside(work, tmp_path, capsys, name, content, match):
@@ -669,7 +668,7 @@ def test_rows_of_another_width(work, tmp_path, capsys, command, content):
 
 def test_nothing_to_measure(work, tmp_path, capsys):
     put(tmp_path, b" 0:1\n 1:1\n")
-    assert_refused(filled(EVALUATE, work, tmp_path), capsys, match="no relevant label")
+    assert_refused(filled(EVALUATE, work, tmp_path), capsys, match="holds no labels")
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "report"])

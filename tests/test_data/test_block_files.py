@@ -200,12 +200,6 @@ def test_what_is_wrong_is_one_line(change, columns, said, suffix, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_blocks_need_columns(tmp_path):
-    (tmp_path / "fast.txt").write_text("__label__a some text\n__label__b another\n")
-    with pytest.raises(ValueError, match="a fastText file has no columns"):
-        data.load(tmp_path / "fast.txt", text_columns="text")
-
-
 def test_text_beside_numbers_names_the_way_out():
     with pytest.raises(ValueError, match="text_columns makes blocks of both"):
         data.from_frame(pd.DataFrame(ROWS), text_column="title", labels_column="labels")

@@ -202,12 +202,12 @@ def test_named_sets(tmp_path, monkeypatch):
     for name, split, message in (
         ("scene", "test", "no test file"),
         ("yeast", "train", "mlc/yeast"),
-        ("scenes", "train", "'scenes' is not in .*; did you mean scene"),
+        ("scenes", "train", "'scenes' is not in .* Put its train and test files into mlc/scenes/"),
     ):
         with pytest.raises(FileNotFoundError, match=message):
             load_named(name, split)
     (path / "META.json").write_text("{")
-    with pytest.raises(ValueError, match=r"META\.json: not JSON"):
+    with pytest.raises(ValueError, match=r"META\.json: Expecting property name"):
         list_datasets()
 
 

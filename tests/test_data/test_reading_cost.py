@@ -15,7 +15,6 @@ import pytest
 from metarank import data
 from metarank.data.columns import read_columns
 from metarank.data.compressed import decompressed
-from metarank.data.xc import header_of
 
 ARFF = "@relation 'toy -C 1'\n@attribute label {0,1}\n"
 
@@ -33,14 +32,12 @@ def test_extreme_sizes_are_read():
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
-def test_streams_follow_one_another(compress, tmp_path):
+def test_streams_follow_one_another(compress):
     rng = np.random.default_rng(0)
     noise = rng.bytes(300_000)
     parts = [b"2 3 2\n", b"", noise, b"0 1:1\n", b""]
     assert decompressed(b"".join(map(compress, parts)), "x") == b"".join(parts)
-    (tmp_path / "x").write_bytes(b"".join(map(compress, parts)))
-    assert header_of(tmp_path / "x")
-    with pytest.raises(ValueError, match="x: damaged compressed file"):
+    with pytest.raises(ValueError, match="x: damaged file"):
         decompressed(compress(noise)[:-5], "x")
 
 
@@ -53,11 +50,7 @@ LONG = {
     "streams.xz": lambda n: lzma.compress(b"") * n,
     "streams.bz2": lambda n: bz2.compress(b"") * n,
     "columns.csv": lambda n: (",".join(f"c{i}" for i in range(n)) + "\n" + "1," * (n - 1) + "1\n").encode(),
-    "twice.csv": lambda n: (",".join(f"c{i}" for i in range(n)) + f",c{n - 1}\n").encode(),
-    "keys.jsonl": lambda n: ("{" + ",".join(f'"k{i}":1' for i in range(n)) + f',"k{n - 1}":1}}').encode(),
     "escapes.arff": lambda n: arff("@attribute a%d {x}\n", 1, "1,'" + "\\'" * n),
-    "blanks.arff": lambda n: arff("@attribute a%d {x}\n", 1, "1,'a" + " " * n + "x"),
-    "quotes.arff": lambda n: arff("@attribute a%d {x}\n", 1, "1," + "'a'" * n),
     "values.arff": lambda n: (
         ARFF
         + f"@attribute a {{{','.join(f'v{i}' for i in range(n))}}}\n@data\n"

@@ -61,7 +61,7 @@ def test_bad_parts_are_named(bad):
     for call in (check_text_part, lambda part: TextVectorizer(text_part=part).fit(["a b"])):
         with pytest.raises(ValueError, match=f"text_part must be None, 'head:N' or 'sample:N'.*got '{bad}'"):
             call(bad)
-    with pytest.raises(TypeError, match="text_part must be"):
+    with pytest.raises(ValueError, match="text_part must be"):
         check_text_part(500)
 
 

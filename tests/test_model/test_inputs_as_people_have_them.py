@@ -219,7 +219,7 @@ def test_bzip2_and_zstandard(tmp_path):
         same(load(packed), load(plain))
         same(load(packed), load(plain))
         packed.write_bytes(pack(TABLE.encode())[:-9])
-        with pytest.raises(ValueError, match=r"t\.csv\..*: damaged compressed file"):
+        with pytest.raises(ValueError, match=r"t\.csv\..*: damaged file"):
             read_bytes(packed)
 
 
@@ -227,7 +227,7 @@ def test_zstandard_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "t.csv.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd and more")
-    with pytest.raises(ValueError, match=r"Zstandard files are read with pyarrow \(extra data\)"):
+    with pytest.raises(ImportError, match="pyarrow is not installed; install the extra 'data'"):
         load(path)
 
 
@@ -261,9 +261,6 @@ def test_standard_input_is_a_file_by_the_name_of_a_dash(files, kind, monkeypatch
     assert ["n_rows", str(N)] in [line.split() for line in capsys.readouterr().out.splitlines()]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n")))
     assert read_columns("-").names == ["a", "b"]
-    monkeypatch.setattr(sys, "stdin", None)
-    assert main(["inspect", "-"]) == 2
-    assert "standard input is closed: name a file" in capsys.readouterr().err
 
 
 @pytest.mark.check

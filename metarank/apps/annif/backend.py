@@ -21,7 +21,7 @@ from annif.exception import (
 
 from metarank import persist
 from metarank.apps.annif.documents import Documents, subject_uris
-from metarank.apps.annif.settings import metaranker_parameters, number, unknown_settings
+from metarank.apps.annif.settings import metaranker_parameters, read, unknown_settings
 from metarank.apps.annif.suggestions import suggested
 from metarank.apps.annif.vocabulary import active_subjects, label_table, name_words_of, words_of
 from metarank.model.estimator import MetaRanker
@@ -70,7 +70,7 @@ class MetarankBackend(AnnifLearningBackend):
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         with self._settings():
-            least = number(params, "min_df")
+            least = read(params, "min_df")
         model = self._new_model(params, jobs)
         documents = self._documents(corpus)
         self.info(f"training on {len(documents.texts)} documents")
@@ -172,7 +172,7 @@ class MetarankBackend(AnnifLearningBackend):
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
         assert self._model is not None
         with self._settings():
-            limit = number(params, "limit", 0)
+            limit = read(params, "limit")
         words = words_of(self.project)
         texts = [words(doc.text) for doc in documents]
         hidden = np.flatnonzero(self._subject_of < 0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.files import whole_file
 from metarank.types.label_descriptions import LabelDescriptions
 
 
@@ -27,17 +27,12 @@ class Documents(NamedTuple):
 
     def write(self, path: str) -> None:
         """A line a document, as Annif's TSV corpora are: words, a tab, URIs. Completely or not at all."""
-        import annif.util
-
-        def write(documents: Documents, path: str) -> None:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{text}\t{' '.join(uris)}\n" for text, uris in zip(*documents))
-
-        annif.util.atomic_save(self, *os.path.split(path), method=write)
+        with whole_file(path) as file:
+            file.writelines(f"{text}\t{' '.join(uris)}\n" for text, uris in zip(*self))
 
     def with_frequent_words(self, least: int) -> list[str]:
         """The texts without the words that fewer than `least` of them hold."""
-        if least == 1:
+        if least <= 1:
             return self.texts
         counts = Counter(word for text in self.texts for word in set(text.split(" ")))
         return [" ".join(word for word in text.split(" ") if counts[word] >= least) for text in self.texts]

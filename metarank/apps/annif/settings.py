@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 # Settings of a project that are Annif's own, or of Annif's base classes.
-_OF_ANNIF = {
-    "name",
-    "language",
-    "backend",
-    "analyzer",
-    "transform",
-    "vocab",
-    "access",
-    "allow_learn",
-    "limit",
-}
+_OF_ANNIF = {"name", "language", "backend", "analyzer", "transform", "vocab", "access", "allow_learn"}
 
 
 def _integer(value: Any) -> int:
@@ -46,6 +36,7 @@ OF_METARANKER: dict[str, Callable[[Any], Any]] = {
     "propensity_weight": _number_or_auto,
     "random_state": _integer,
 }
+_READ = OF_METARANKER | {"min_df": _integer, "limit": _integer}
 
 
 def metaranker_parameters(params: Mapping[str, Any], jobs: int) -> dict[str, Any]:
@@ -56,33 +47,24 @@ def metaranker_parameters(params: Mapping[str, Any], jobs: int) -> dict[str, Any
     ValueError
         If the text of a setting cannot be read. The message names it.
     """
-    out: dict[str, Any] = {"n_jobs": jobs if jobs > 0 else -1}
-    for setting, read in OF_METARANKER.items():
-        if setting in params:
-            try:
-                out[setting] = read(params[setting])
-            except ValueError:
-                raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
-    return out
+    of_settings = {setting: read(params, setting) for setting in OF_METARANKER if setting in params}
+    return {"n_jobs": jobs if jobs > 0 else -1} | of_settings
 
 
-def number(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
-    """An integer of at least `least`.
+def read(params: Mapping[str, Any], setting: str) -> Any:
+    """The value of a setting.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If its text cannot be read. The message names it.
     """
     try:
-        value = int(str(params[setting]))
+        return _READ[setting](params[setting])
     except ValueError:
-        value = least - 1
-    if value < least:
-        raise ValueError(f"{setting} must be an integer of at least {least}, got {params[setting]!r:.80}")
-    return value
+        raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
 
 
 def unknown_settings(params: Mapping[str, Any], known: Iterable[str]) -> list[str]:
     """Settings that nothing reads, such as those of the backend that a project had before."""
-    return sorted(set(params) - _OF_ANNIF - set(known) - set(OF_METARANKER))
+    return sorted(set(params) - _OF_ANNIF - set(known) - set(_READ))

@@ -16,7 +16,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import data
-from metarank._util.json import first_repeated
 from metarank.apps.cli._options import COLUMNS
 from metarank.apps.cli._printing import notes_of_readers
 from metarank.apps.model_blocks import columns_of, needed_blocks, under_names_of
@@ -26,9 +25,7 @@ from metarank.data.columns import Columns, read_columns
 from metarank.data.dataset import Dataset
 from metarank.data.frames import LABELS_COLUMNS
 from metarank.data.pair_files import read_candidates
-from metarank.data.readers import NoTable
 from metarank.data.separators import cut_column
-from metarank.data.xc import header_of
 from metarank.metrics.slices import LABEL_FREQUENCY, few_values
 from metarank.model.answering.measure import Relevance, aligned_relevance
 from metarank.model.estimator import MetaRanker
@@ -51,9 +48,6 @@ def names_of(text: str | None, option: str) -> list[str]:
     names = [name.strip() for name in text.split(",")] if text is not None else []
     if not all(names):
         raise ValueError(f"{option} must be comma-separated names, got {text!r}")
-    twice = first_repeated(names)
-    if twice is not None:
-        raise ValueError(f"{option} must name every column once, got {twice!r} twice")
     return names
 
 
@@ -95,77 +89,50 @@ def load_model(args: argparse.Namespace) -> MetaRanker:
 
 
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
-    """The data file of a command; rows for a model get the width of its training rows."""
+    """The data file of a command; rows for a model get the width of its training rows, and its labels where
+    they are ids."""
     check_exists(path)
-    asked = {o[2:].replace("-", "_"): getattr(args, o[2:].replace("-", "_")) for o in COLUMNS}
-    columns: dict[str, Any] = {name: value or [] for name, value in asked.items() if value is not None}
-    of_model = model is not None and not columns
-    parts = needed_blocks(model.encoder_) if model is not None and of_model else []
-    if model is not None and of_model:
-        columns = columns_of(parts) if parts else {"text_column": model.text_columns_}
-    separator: str | None = args.label_separator
-    if separator is None:
-        separator = model.label_separator_ if model is not None else "auto"
-    options: dict[str, Any] = {
-        **columns,
-        "labels_column": args.labels_column,
-        "label_separator": None if separator == "none" else separator,
-        "zero_based": not args.one_based,
-        "n_jobs": getattr(args, "jobs", None),
-    }
+    options = {option[2:].replace("-", "_") for option in COLUMNS}
+    columns: dict[str, Any] = {o: getattr(args, o) or [] for o in options if getattr(args, o) is not None}
+    separator = args.label_separator
+    parts: list[Any] = []
+    if model is not None:
+        if not columns:
+            parts = needed_blocks(model.encoder_)
+            columns |= columns_of(parts) if parts else {"text_column": model.text_columns_}
+        if not parts and model.encoder_.vectorizer is None:
+            columns["n_features"] = model.n_features_in_
+        separator = model.label_separator_ if separator is None else separator
+    elif separator is None:
+        separator = "auto"
     with notes_of_readers(args.options):
-        if model is None:
-            dataset = data.load(path, **options)
-        else:
-            own = [c for names in columns.values() for c in names or ()] if of_model else []
-            dataset = _rows_for(model, path, options, own, parts, hasattr(args, "text"))
-    if model is not None and args.label_separator is not None:  # as asked for, whatever the model's is
-        dataset = replace(dataset, label_separator="auto")
+        dataset = data.load(
+            path,
+            **columns,
+            labels_column=args.labels_column,
+            label_separator=None if separator == "none" else separator,
+            zero_based=not args.one_based,
+            n_jobs=getattr(args, "jobs", None),
+        )
     if dataset.n_rows == 0:
         raise ValueError(f"{path} holds no rows")
-    return dataset
-
-
-def _rows_for(
-    model: MetaRanker, path: str, options: dict[str, Any], own: list[str], parts: list[Any], typed: bool
-) -> Dataset:
-    """Rows of a file for a model, which reads the columns `own`; `typed` tells whether texts may be given."""
-    of_texts, sizes = model.encoder_.vectorizer is not None, dict[str, Any]()
-    if not of_texts and not parts:
-        sizes["n_features"] = model.n_features_in_
-        # A header may speak of other labels, or of none where rows are only to be ranked.
-        if os.path.isfile(path) and header_of(path) is None:
-            sizes["n_labels"] = model.n_labels_
-    try:
-        dataset = data.load(path, **sizes, **options)
-    except tables.NoColumn as error:
-        if not own:
-            raise
-        raise ValueError(
-            f"{path} lacks the column {error.column!r} of the model, which reads {tables.listed(own)}"
-        ) from None
-    except ValueError as error:
-        if isinstance(error, NoTable) and of_texts:
-            raise ValueError(
-                f"{error}: no file of texts, which the model needs; these are CSV or TSV with a column "
-                "of text, JSON lines and Parquet (--text-column names the column)"
-                + "; or give texts by --text"
-                * typed
-            ) from None
-        if sizes.pop("n_labels", None) is None:
-            raise
-        try:  # its ids may be beyond those of the model: labels that it never met
-            dataset = data.load(path, **sizes, **options)
-        except ValueError:
-            raise error from None
+    if model is None:
+        return dataset
+    changes: dict[str, Any] = {}
+    if args.label_separator is not None:  # as asked for, whatever the model's is
+        changes["label_separator"] = "auto"
     if parts and isinstance(dataset.X, Blocks) and set(dataset.X) != {part.name for part in parts}:
-        dataset = replace(dataset, X=under_names_of(parts, dataset.X))
-    return dataset
+        changes["X"] = under_names_of(parts, dataset.X)
+    missing = model.n_labels_ - dataset.n_labels
+    if dataset.label_names is None and missing > 0:  # the highest ids have no row
+        empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
+        changes |= {"Y": sp.hstack([dataset.Y, empty], format="csr"), "label_texts": None}
+    return replace(dataset, **changes) if changes else dataset
 
 
 def check_has_labels(dataset: Dataset, path: str) -> None:
     """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
-    if dataset.n_labels == 0:
+    if dataset.Y.nnz == 0:
         raise ValueError(
             f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
             f"columns {', '.join(LABELS_COLUMNS)}"
@@ -207,29 +174,20 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     if args.groups_column is not None:
         arguments["groups"] = [None if cell == "" else cell for cell in table[args.groups_column]]
     if args.negatives_column is not None:
+        column = f"{args.train}, column {args.negatives_column!r}"
         with notes_of_readers(args.options):
-            arguments["negatives"] = _known_labels(table[args.negatives_column], args, dataset)
+            arguments["negatives"] = _known_labels(table[args.negatives_column], column, args, dataset)
     return arguments
 
 
-def _known_labels(cells: list[Any], args: argparse.Namespace, dataset: Dataset) -> list[list[Any]]:
+def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, dataset: Dataset) -> list[Any]:
     """The rejected labels of each row, without those that no row has."""
-    column = f"{args.train}, column {args.negatives_column!r}"
-    separator = dataset.label_separator if args.label_separator in (None, "auto") else args.label_separator
-    separator = None if args.label_separator == "none" else separator
-    rows, _ = cut_column(cells, separator, column=column, where="row {}".format)
+    rows, _ = cut_column(cells, dataset.label_separator, column=column, where="row {}".format)
     if dataset.label_names is None or args.labels is not None:
         return rows
     names = set(dataset.label_names)
     known = [[str(label) for label in row if str(label) in names] for row in rows]
-    n_unknown = sum(map(len, rows)) - sum(map(len, known))
-    if n_unknown and not any(known):
-        row = next(i for i, labels in enumerate(rows) if labels)
-        raise ValueError(
-            f"--negatives-column must hold labels that some row has, got none in column "
-            f"{args.negatives_column!r}: the first is {str(rows[row][0])!r:.80} at row {row}"
-        )
-    if n_unknown:
+    if n_unknown := sum(map(len, rows)) - sum(map(len, known)):
         logger.warning("%s: left out %d labels that no row has", column, n_unknown)
     return known
 
@@ -252,14 +210,6 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
     with tables.read_elsewhere(columns):
         dataset = read_dataset(args.test, args, model)
     check_has_labels(dataset, args.test)
-    missing = model.n_labels_ - dataset.n_labels
-    if dataset.label_names is None and missing > 0:  # the highest ids have no row
-        empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
-        dataset = replace(dataset, Y=sp.hstack([dataset.Y, empty], format="csr"), label_texts=None)
-    if columns and len(table[columns[0]]) != dataset.n_rows:
-        raise ValueError(
-            f"--slices must have a value a row, {dataset.n_rows}, got {len(table[columns[0]])} in {args.test}"
-        )
     relevance = aligned_relevance(model.fitted_, dataset)
     if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:
         raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
@@ -323,9 +273,9 @@ def read_label_lists(
         lists = lists * n_rows
     if len(lists) != n_rows:
         raise ValueError(f"{option} must have {n_rows} lines, one a row, got {len(lists)} in {path}")
-    row = np.repeat(np.arange(n_rows), [len(labels) for labels in lists])
-    label = np.fromiter((label for labels in lists for label in labels), np.int64, len(row))
-    return sp.csr_matrix((np.ones(len(row), np.float32), (row, label)), shape=(n_rows, table.n_labels))
+    pairs = [(row, label) for row, labels in enumerate(lists) for label in labels]
+    row, label = np.array(pairs, np.int64).reshape(-1, 2).T
+    return sp.csr_matrix((np.ones(len(pairs), np.float32), (row, label)), shape=(n_rows, table.n_labels))
 
 
 def label_ids(model: MetaRanker, labels: Iterable[str], option: str) -> list[int]:

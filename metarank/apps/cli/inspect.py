@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.apps.cli._reading import check_exists, read_dataset
-    from metarank.data.corpus import is_corpus
+    from metarank.data.corpus import is_corpus_folder
 
     check_exists(args.path, message="no such file or folder")
-    if not os.path.isdir(args.path) or is_corpus(Path(args.path)):
+    if not os.path.isdir(args.path) or is_corpus_folder(Path(args.path)):
         summary = read_dataset(args.path, args).summary()
         if args.json:
             print_json(summary)

@@ -149,8 +149,6 @@ def run(args: argparse.Namespace) -> None:
     with read_elsewhere(filter(None, (args.groups_column, args.negatives_column))):
         dataset = read_dataset(args.train, args)
     check_has_labels(dataset, args.train)
-    if dataset.Y.nnz == 0:
-        raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
     if args.vocab is not None:
         dataset = _labelled(dataset, args.train)
     limits = row_columns(args, dataset)
