@@ -6,8 +6,9 @@ from itertools import product
 
 import numpy as np
 from chapter import Chapter, Settings, table
+from formulas import label_aggregated_scorer, uniform_cost_scorer
 
-from metarank.objectives import dominates, label_aggregated_scorer, uniform_cost_scorer
+from metarank.objectives import non_dominated
 
 ETA = np.array([[0.6, 0.88], [0.5, 1.0], [0.0, 0.6], [0.12, 0.5]])
 STATED = {"0 > 1 > 2 > 3": (0.7860, 0.7533), "1 > 0 > 3 > 2": (0.7919, 0.7599)}
@@ -71,7 +72,7 @@ def chapter(settings: Settings) -> Chapter:
         above = [
             named(order)
             for order in orders
-            if dominates([auc(pairs["y1"], order), auc(pairs["y2"], order)], mine, tolerance=1e-12)
+            if not non_dominated([mine, [auc(pairs["y1"], order), auc(pairs["y2"], order)]], 1e-12)[0]
         ]
         found = ", ".join(named(order) for order in optima[cost])
         areas = [f"{value:.4f}" for value in mine]

@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metarank._util.modules import imported_when_used
-from metarank.objectives.aggregation import Aggregation, aggregate_labels
-from metarank.objectives.auc_by_label import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
-from metarank.objectives.bayes import (
-    inner_weights,
-    label_aggregated_scorer,
-    label_spread,
-    loss_aggregated_scorer,
-    product_scorer,
-    uniform_cost_scorer,
-)
+from metarank.objectives.aggregation import Aggregation, aggregate_labels, label_spread
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.ndcg import ndcg_gradients
-from metarank.objectives.pairwise import auc_gradients, auc_loss
+from metarank.objectives.pairwise import auc_gradients, per_label_auc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,27 +26,17 @@ __all__ = [
     "ParetoFront",
     "aggregate_labels",
     "auc_gradients",
-    "auc_loss",
     "check_groups",
     "check_targets",
     "check_weights",
     "diagnose",
-    "diff_auc",
-    "dominates",
     "hypervolume",
-    "inner_weights",
     "knee",
-    "label_aggregated_scorer",
     "label_spread",
-    "loss_aggregated_scorer",
-    "min_auc",
-    "multipartite_auc",
     "ndcg_gradients",
     "non_dominated",
     "pareto_front",
     "per_label_auc",
-    "product_scorer",
-    "uniform_cost_scorer",
 ]
 
 

@@ -286,3 +286,39 @@ def aggregate_labels(
     if not np.isfinite(out).all():
         raise ValueError(f"the {how} of the labels is too large for a float64 at row {np.argmax(out)}")
     return np.asarray(out)
+
+
+def label_spread(Y: Any, propensities: Any = None) -> np.ndarray:
+    """Half the mean difference of two rows' grades, E|y_k - y_k'| / 2: ``pi_k (1 - pi_k)`` of a binary label.
+
+    The mean over its own pairs divides label k's loss by its spread, so that the more skewed a label is, the
+    more it counts: loss aggregation ranks by ``sum_k a_k E[y_k | x] / spread_k`` (Lukasik et al. 2025,
+    Proposition 5.2).
+
+    Parameters
+    ----------
+    Y : float array (n, K)
+        Grades >= 0.
+    propensities : None, or float array (K,) or (n, K), optional
+        Y is what was observed of complete labels: an unbiased estimate of their spread, times (n - 1) /
+        n, see `metarank.objectives.partial_labels`.
+
+    Returns
+    -------
+    float64 array (K,)
+        0 for a constant label.
+
+    Examples
+    --------
+    >>> label_spread([[1, 3], [0, 1], [0, 0], [0, 0]])
+    array([0.1875, 0.625 ])
+    """
+    grades, names = check_targets(Y)
+    n = len(grades)
+    propensity = check_propensities(propensities, grades.shape, names)
+    if propensity is not None:
+        return np.asarray(pair_costs(grades, propensity, check_groups(n))[1][0] / n**2)
+    # E|y - y'| / 2 = sum_i (2 i - n + 1) y_(i) / n^2 over the sorted grades, i from 0.
+    rank = 2 * np.arange(n, dtype=np.float64) - (n - 1)
+    ordered = np.sort(grades, axis=0)
+    return np.array([(rank * (column - column[0])).sum() for column in ordered.T]) / n**2

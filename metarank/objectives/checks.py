@@ -11,6 +11,7 @@ import numpy as np
 
 # Sums and products of greater grades leave the range of numbers.
 MAX_GRADE = 1e100
+KINDS = {1: "vector", 2: "matrix (n, K) with K >= 1"}
 
 
 def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tuple[np.ndarray, list[str]]:
@@ -116,18 +117,9 @@ def check_weights(
             if key not in known:
                 raise ValueError(f"{name} must name objectives of {known}, got {key!r}")
         weights = [weights.get(key, 0.0) for key in known]
-    try:
-        values = np.asarray(weights, np.float64)
-    except (ValueError, TypeError):
-        raise ValueError(f"{name} must be numbers, got {weights!r}") from None
-    if values.shape != (n_objectives,):
-        raise ValueError(
-            f"{name} must have one entry an objective, shape ({n_objectives},), got {values.shape}"
-        )
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"{name} must be finite and >= 0, got {values.tolist()}")
-    if values.sum() == 0:
-        raise ValueError(f"{name} must not sum to 0, got {values.tolist()}")
+    values = check_numbers(weights, name, n_objectives)
+    if (values < 0).any() or values.sum() == 0:
+        raise ValueError(f"{name} must be >= 0 and not sum to 0, got {values.tolist()}")
     return values
 
 
@@ -263,56 +255,26 @@ def check_eval_set(
     return X, values, check_groups(len(values), group, qid)
 
 
-def check_vector(values: Any, name: str, n_rows: int | None = None) -> np.ndarray:
-    """A finite float64 vector, C-contiguous; ValueError names what is wrong.
+def check_numbers(values: Any, name: str, n_rows: int | None = None, *, n_dims: int = 1) -> np.ndarray:
+    """Finite float64 numbers, C-contiguous: a vector (n,), or with two dimensions a matrix (n, K), K >= 1.
 
     Examples
     --------
-    >>> check_vector([1, 2], "scores")
+    >>> check_numbers([1, 2], "scores")
     array([1., 2.])
     """
     try:
-        out = np.ascontiguousarray(values, np.float64)
+        out = np.asarray(values, np.float64)
     except (ValueError, TypeError):
-        raise ValueError(f"{name} must be a vector of numbers, got {_shown(values)}") from None
-    if np.ndim(values) != 1:
-        raise ValueError(f"{name} must be a vector, got shape {np.shape(values)}")
+        raise ValueError(f"{name} must be numbers, got {_shown(values)}") from None
+    if out.ndim != n_dims or (n_dims == 2 and out.shape[1] == 0):
+        raise ValueError(f"{name} must be a {KINDS[n_dims]}, got shape {out.shape}")
     if n_rows is not None and len(out) != n_rows:
         raise ValueError(f"{name} must have {n_rows} entries, got {len(out)}")
-    if not np.isfinite(out).all():
-        raise ValueError(f"{name} must be finite, got {out[~np.isfinite(out)][0]} at row {_first_bad(out)}")
-    return out
-
-
-def check_range(grades: np.ndarray, name: str) -> None:
-    """Refuses grades whose sums and products would leave the range of numbers."""
-    if len(grades) and np.abs(grades).max() > MAX_GRADE:
-        raise ValueError(f"{name} must be at most 1e100, got {grades[np.abs(grades).argmax()]:g}")
-
-
-def check_matrix(values: Any, name: str, *, least_rows: int = 1, column: str = "column") -> np.ndarray:
-    """A finite float64 matrix (n, K), K >= 1; ValueError names what is wrong.
-
-    Examples
-    --------
-    >>> check_matrix([[1, 2]], "points")
-    array([[1., 2.]])
-    """
-    try:
-        out = np.asarray(values, np.float64)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} must be numbers of shape (n, K): {error}") from None
-    if out.ndim != 2 or out.shape[0] < least_rows or out.shape[1] == 0:
-        rule = "n, K >= 1" if least_rows else "K >= 1"
-        raise ValueError(f"{name} must have shape (n, K) with {rule}, got {out.shape}")
-    if not np.isfinite(out).all():
-        row, k = np.argwhere(~np.isfinite(out))[0]
-        raise ValueError(f"{name} must be finite, got {out[row, k]} at row {row}, {column} {k}")
-    return out
-
-
-def _first_bad(values: np.ndarray) -> int:
-    return int(np.flatnonzero(~np.isfinite(values))[0])
+    bad = np.argwhere(~np.isfinite(out))
+    if len(bad):
+        raise ValueError(f"{name} must be finite, got {out[tuple(bad[0])]} at position {bad[0].tolist()}")
+    return np.ascontiguousarray(out)
 
 
 def _shown(value: Any) -> str:

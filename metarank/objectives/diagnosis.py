@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank._util.printable import plain_table, preformatted
-from metarank.objectives.bayes import label_spread
+from metarank.objectives.aggregation import label_spread
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
 from metarank.objectives.fronts import all_but, folds_of
 from metarank.objectives.multi_objective import MultiObjectiveRanker

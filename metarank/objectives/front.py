@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metarank.objectives.checks import check_matrix
+from metarank.objectives.checks import check_numbers
 
 
 def non_dominated(points: Any, tolerance: float = 0.0) -> NDArray[np.bool_]:
@@ -37,7 +37,7 @@ def non_dominated(points: Any, tolerance: float = 0.0) -> NDArray[np.bool_]:
     >>> non_dominated([[0.9, 0.5], [0.8, 0.6], [0.7, 0.6]])
     array([ True,  True, False])
     """
-    values = check_matrix(points, "points", least_rows=0, column="objective")
+    values = check_numbers(points, "points", n_dims=2)
     if isinstance(tolerance, bool) or not tolerance >= 0:
         raise ValueError(f"tolerance must be >= 0, got {tolerance!r}")
     return _non_dominated(values, float(tolerance))
@@ -82,22 +82,12 @@ def hypervolume(points: Any, reference: Any) -> float:
     >>> hypervolume([[1.0, 1.0, 2.0], [2.0, 1.0, 1.0]], 0.0)
     3.0
     """
-    values = check_matrix(points, "points", least_rows=0, column="objective")
-    corner = check_reference(reference, values.shape[1])
+    values = check_numbers(points, "points", n_dims=2)
+    n_objectives = values.shape[1]
+    one = np.ndim(reference) == 0
+    corner = check_numbers([reference] * n_objectives if one else reference, "reference", n_objectives)
     above = values[(values > corner).all(axis=1)] - corner
     return _volume(np.unique(above, axis=0))
-
-
-def check_reference(reference: Any, n_objectives: int) -> NDArray[np.float64]:
-    """A reference point, float64 (K,); a number stands for K of them."""
-    corner = np.asarray(reference, dtype=np.float64)
-    if corner.ndim == 0:
-        corner = np.full(n_objectives, float(corner))
-    if corner.shape != (n_objectives,):
-        raise ValueError(f"reference must have one entry an objective, ({n_objectives},), got {corner.shape}")
-    if not np.isfinite(corner).all():
-        raise ValueError(f"reference must be finite, got {corner.tolist()}")
-    return corner
 
 
 def _volume(points: np.ndarray) -> float:
@@ -146,7 +136,7 @@ def knee(points: Any) -> int:
     >>> knee([[1.0, 0.0], [0.9, 0.7], [0.5, 0.8], [0.0, 1.0], [0.2, 0.2]])
     1
     """
-    values = check_matrix(points, "points", least_rows=0, column="objective")
+    values = check_numbers(points, "points", n_dims=2)
     if len(values) == 0:
         raise ValueError("points must hold at least one point, got none")
     front = np.flatnonzero(_non_dominated(values))

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.elementary import logistic
-from metarank.objectives.aggregation import PLUG_IN, Objective, RankMetric
-from metarank.objectives.bayes import label_aggregated_scorer, label_spread
+from metarank.objectives.aggregation import PLUG_IN, Objective, RankMetric, label_spread
 from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.models import Boosting, LinearFit, LinearModel, raw_scores
 from metarank.objectives.partial_labels import check_linear, completed
@@ -47,10 +46,10 @@ class PlugIn:
 
     def combine(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """float64 (n,): ``sum_k w_k E[y_k | x]``, or with ``w_k / spread_k``."""
-        if not len(log_odds[0]):
-            return np.zeros(0)
-        means = np.column_stack([logistic(s) for s in log_odds]) * self.top_grade
-        return label_aggregated_scorer(means, self._inner(weights))
+        out = np.zeros(len(log_odds[0]))
+        for part, weight, top in zip(log_odds, self._inner(weights), self.top_grade):
+            out += weight * (logistic(part) * top)
+        return out
 
     def contributions(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """float64 (n, d + 1) from those of each model's log-odds, scaled so that a row sums to its score."""

@@ -11,7 +11,7 @@ from metarank import _core
 from metarank._util.elementary import exp2
 from metarank._util.parameters import POSITIVE, check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_groups, check_vector
+from metarank.objectives.checks import Grouping, check_groups, check_numbers
 
 # 2^1000 and sums of it are still numbers; beyond, gains overflow.
 _MAX_EXPONENT = 1000
@@ -120,7 +120,7 @@ def gains_of(target: np.ndarray, label_gain: Any = None, name: str = "target") -
         if label_gain != "linear":
             raise ValueError(f"label_gain must be None, 'linear' or an array, got {label_gain!r}")
         return np.array(target, np.float64)
-    table = check_vector(label_gain, "label_gain")
+    table = check_numbers(label_gain, "label_gain")
     grade = target.astype(np.int64)
     if (grade != target).any() or (len(grade) and grade.max() >= len(table)):
         raise ValueError(
@@ -194,11 +194,11 @@ def ndcg_gradients(
     >>> gradient.round(4)
     array([ 0.1845, -0.1845])
     """
-    s = check_vector(scores, "scores")
-    y = check_vector(target, "target", len(s))
+    s = check_numbers(scores, "scores")
+    y = check_numbers(target, "target", len(s))
     if group is None and qid is None:
         raise ValueError("nDCG is defined within queries: give group (sizes) or qid (ids)")
     options = {"label_gain": label_gain, "sigmoid": sigmoid, "truncation": truncation, "norm": norm}
     lists = NdcgLists(y, check_groups(len(s), group, qid), **options)
-    ranked = None if rank_by is None else check_vector(rank_by, "rank_by", len(s))
+    ranked = None if rank_by is None else check_numbers(rank_by, "rank_by", len(s))
     return lists.gradients(s, rank_by=ranked, n_jobs=resolve_n_jobs(n_jobs))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_groups, check_range, check_vector
+from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_numbers, check_targets
 
 Surrogate = Literal["logistic", "hinge"]
 Cost = Literal["difference", "uniform"]
@@ -65,7 +65,8 @@ class AucPairs:
         check_choice("surrogate", surrogate, SURROGATES)
         check_choice("cost", cost, COSTS)
         self.target: NDArray[np.float64] = np.ascontiguousarray(target, np.float64)
-        check_range(self.target, name)
+        if np.abs(self.target).max(initial=0.0) > MAX_GRADE:  # sums of them would leave the range of numbers
+            raise ValueError(f"{name} must be at most 1e100, got {np.abs(self.target).max():g}")
         self.surrogate = surrogate
         self.cost = cost
         self.costs: NDArray[np.float64] = np.zeros(0) if costs is None else np.ascontiguousarray(costs, float)
@@ -165,30 +166,53 @@ def auc_gradients(
     >>> loss, gradient
     (1.0, array([ 1. , -0.5, -0.5]))
     """
-    s = check_vector(scores, "scores")
+    s = check_numbers(scores, "scores")
     if len(s) and np.abs(s).max() > 1e15:
         raise ValueError(f"scores must be of absolute value up to 1e15, got {np.abs(s).max():g}")
-    y = check_vector(target, "target", len(s))
+    y = check_numbers(target, "target", len(s))
     pairs = AucPairs(y, check_groups(len(s), group, qid), surrogate=surrogate, cost=cost)
     return pairs.gradients(s, n_jobs=resolve_n_jobs(n_jobs))
 
 
-def auc_loss(
-    scores: Any,
-    target: Any,
-    *,
-    surrogate: Surrogate = "logistic",
-    cost: Cost = "difference",
-    group: Any = None,
-    qid: Any = None,
-    n_jobs: int | None = None,
-) -> float:
-    """The loss of `auc_gradients` alone.
+def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
+    """AUC of one ranking against each label; of a graded label the multipartite one (Definition 2.3).
+
+    ``sum c(y, y') [s > s'] / sum c(y, y')`` over the pairs with y > y'; a tie of scores counts one half.
+    For any cost and any number of grades 1 is the best value and one half is chance.
+
+    Parameters
+    ----------
+    scores : float array (n,)
+        Greater is better; infinite values are fine.
+    Y : (n, K) array, table, dict of name to column, or one column (n,)
+        Grades >= 0; a binary label has its plain AUC whatever the cost.
+    cost : "difference" or "uniform"
+        ``y - y'``, or 1.
+
+    Returns
+    -------
+    float64 array (K,)
+
+    Raises
+    ------
+    ValueError
+        Scores that are NaN or of another shape than a target; a label that is constant (it is named) or not
+        finite; an unknown cost.
 
     Examples
     --------
-    >>> auc_loss([0.0, 0.5], [0, 1], surrogate="hinge")
-    0.5
+    >>> per_label_auc([4.0, 3.0, 2.0, 1.0], [[1, 0], [1, 1], [0, 0], [0, 1]])
+    array([1.  , 0.25])
     """
-    options: dict[str, Any] = {"surrogate": surrogate, "cost": cost, "group": group, "qid": qid}
-    return auc_gradients(scores, target, n_jobs=n_jobs, **options)[0]
+    grades, names = check_targets(Y)
+    values = np.asarray(scores, np.float64)
+    if values.shape != (len(grades),) or np.isnan(values).any():
+        raise ValueError(f"scores must be {len(grades)} numbers, one a row of Y, got {scores!r:.60}")
+    # Numbers in the order of the scores, which may be infinite.
+    ranks = np.unique(values, return_inverse=True)[1].astype(np.float64)
+    grouping = check_groups(len(grades))
+    labels = [
+        AucPairs(column, grouping, cost=cost, name=f"the label {name!r} of Y")
+        for column, name in zip(grades.T, names)
+    ]
+    return np.array([label.area(ranks) for label in labels])

@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from studies import EXPERIMENTS, study
 
-from metarank.objectives import auc_loss, multipartite_auc
+from metarank.objectives import auc_gradients, per_label_auc
 
 FOLDER = EXPERIMENTS / "aggregation"
 
@@ -52,7 +52,7 @@ def test_the_linear_model_minimises_its_objective():
         parts = banking.parts_of(objective, Y)
 
         def loss(w, parts=parts):
-            return sum(a * auc_loss(X @ w, target) for a, target in parts)
+            return sum(a * auc_gradients(X @ w, target)[0] for a, target in parts)
 
         w = banking.fit_linear(X, parts)
         assert all(loss(w) <= loss(w + step) + 1e-9 for step in 0.05 * rng.normal(size=(20, 2)))
@@ -87,7 +87,7 @@ def test_enumeration_tries_all_scorers_and_counts_as_the_library_does():
         won = sample.label_aggregated("sum", cost)
         total = np.maximum(grade[:, None] - grade, 0) if cost == "difference" else grade[:, None] > grade
         for i in range(0, len(won), 17):
-            area = multipartite_auc(sample.hypotheses[i].astype(float), grade, cost)
+            area = per_label_auc(sample.hypotheses[i].astype(float), grade, cost)
             assert won[i] / 2 / total.sum() == pytest.approx(area)
     a = enumeration.equal_weights(sample)
     assert enumeration.kind_of(sample, a) == "equal"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metarank.objectives import dominates, hypervolume, knee, non_dominated
+from metarank.objectives import hypervolume, knee, non_dominated
 
 # Few distinct values, so that ties and copies are frequent.
 coarse = (
@@ -17,6 +17,11 @@ coarse = (
     .flatmap(lambda k: st.lists(st.lists(st.integers(0, 6), min_size=k, max_size=k), min_size=1, max_size=9))
     .map(lambda rows: np.array(rows, float) / 4)
 )
+
+
+def dominates(first, second, tolerance=0.0):
+    """Whether the first point is nowhere worse and somewhere better (Definition 3.1)."""
+    return (first >= second - tolerance).all() and (first > second + tolerance).any()
 
 
 def inclusion_exclusion(points, reference):
@@ -142,10 +147,10 @@ def test_knee_where_nothing_is_above_the_chord():
 @pytest.mark.parametrize(
     ("points", "match"),
     [
-        ([1.0, 2.0], r"points must have shape \(n, K\) with K >= 1, got \(2,\)"),
-        (np.zeros((2, 0)), r"got \(2, 0\)"),
-        ([[1.0, np.nan]], "points must be finite, got nan at row 0, objective 1"),
-        ([[1.0, np.inf]], "points must be finite, got inf at row 0, objective 1"),
+        ([1.0, 2.0], r"points must be a matrix \(n, K\) with K >= 1, got shape \(2,\)"),
+        (np.zeros((2, 0)), r"got shape \(2, 0\)"),
+        ([[1.0, np.nan]], r"points must be finite, got nan at position \[0, 1\]"),
+        ([[1.0, np.inf]], r"points must be finite, got inf at position \[0, 1\]"),
         ([[1.0], [1.0, 2.0]], "points must be numbers"),
         ([["a", "b"]], "points must be numbers"),
     ],
@@ -159,7 +164,7 @@ def test_bad_tolerance_reference_and_no_points():
     for tolerance in (-0.1, np.nan):
         with pytest.raises(ValueError, match="tolerance must be >= 0"):
             non_dominated([[1.0]], tolerance)
-    with pytest.raises(ValueError, match=r"reference must have one entry an objective, \(2,\), got \(3,\)"):
+    with pytest.raises(ValueError, match="reference must have 2 entries, got 3"):
         hypervolume([[1.0, 2.0]], [0, 0, 0])
     with pytest.raises(ValueError, match="reference must be finite"):
         hypervolume([[1.0, 2.0]], [0, np.nan])

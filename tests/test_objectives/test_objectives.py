@@ -12,7 +12,6 @@ from metarank.objectives import (
     Aggregation,
     aggregate_labels,
     auc_gradients,
-    auc_loss,
     check_groups,
     check_targets,
     check_weights,
@@ -186,7 +185,6 @@ def test_laws_of_the_surrogates(surrogate, target):
     loss, gradient, hessian = auc_gradients(scores, y, surrogate=surrogate)
     assert (hessian >= 0).all()
     assert gradient.sum() == pytest.approx(0, abs=1e-8)
-    assert auc_loss(scores, y, surrogate=surrogate) == loss
     # The scale of the target is no matter, nor is the order of the rows or where zero lies.
     for same in (
         auc_gradients(scores, 7 * y, surrogate=surrogate),
@@ -199,7 +197,7 @@ def test_laws_of_the_surrogates(surrogate, target):
     np.testing.assert_allclose(permuted[1], gradient[p], rtol=1e-9, atol=1e-14)
     # The gradient is that of the loss.
     step = rng.normal(size=n)
-    ahead, behind = (auc_loss(scores + t * step, y, surrogate=surrogate) for t in (1e-3, -1e-3))
+    ahead, behind = (auc_gradients(scores + t * step, y, surrogate=surrogate)[0] for t in (1e-3, -1e-3))
     assert (ahead - behind) / 2e-3 == pytest.approx(gradient @ step, rel=1e-3, abs=1e-5)
 
 
@@ -437,7 +435,7 @@ def test_bad_targets_are_named(targets, match):
 @pytest.mark.parametrize(
     ("weights", "match"),
     [
-        ([1, 2, 3], r"shape \(2,\), got \(3,\)"),
+        ([1, 2, 3], "2 entries, got 3"),
         ([0, 0], "sum to 0"),
         ([1, -1], ">= 0"),
         ([1, np.nan], "finite"),
@@ -477,7 +475,7 @@ def test_bad_groups_are_named(groups, match):
         (lambda: auc_gradients([0, 1e16], [0, 1]), "1e15"),
         (lambda: auc_gradients([0, 1, 2], [0, 1]), "target must have 3 entries"),
         (lambda: auc_gradients([[0, 1]], [0, 1]), "scores must be a vector"),
-        (lambda: auc_gradients([0, 1], ["a", "b"]), "target must be a vector of numbers"),
+        (lambda: auc_gradients([0, 1], ["a", "b"]), "target must be numbers"),
         (lambda: auc_gradients([0, 1], [0, 1], surrogate="square"), "surrogate"),
         (lambda: auc_gradients([0, 1], [0, 1], cost="ratio"), "cost"),
         (lambda: ndcg_gradients([0, 1], [0, 1]), "group"),

@@ -1,4 +1,4 @@
-"""Multipartite AUC against all pairs; AUC per label, Diff, Min, dominance; bad input."""
+"""Multipartite AUC against all pairs; AUC per label; bad input."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from metarank.objectives import check_groups, diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
+from metarank.objectives import check_groups, label_spread, per_label_auc
 
 
 def slow_auc(scores, target, cost):
@@ -36,7 +36,7 @@ def test_equals_all_pairs(cost, seed, n, n_grades, n_scores):
     if target.min() == target.max():
         target[0] += 1
     expected = slow_auc(scores, target, COSTS[cost])
-    assert multipartite_auc(scores, target, cost) == pytest.approx(expected, abs=1e-12)
+    assert per_label_auc(scores, target, cost) == pytest.approx([expected], abs=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [None, [7, 1, 32]])
@@ -52,8 +52,8 @@ def test_two_grades_are_the_plain_auc():
     rng = np.random.default_rng(0)
     y, s = rng.random(5000) < 0.2, rng.normal(size=5000).round(1)
     for cost in COSTS:
-        assert multipartite_auc(s, y, cost) == pytest.approx(roc_auc_score(y, s), abs=1e-12)
-        assert multipartite_auc(s, 7.0 * y, cost) == pytest.approx(roc_auc_score(y, s), abs=1e-12)
+        assert per_label_auc(s, y, cost) == pytest.approx([roc_auc_score(y, s)], abs=1e-12)
+        assert per_label_auc(s, 7.0 * y, cost) == pytest.approx([roc_auc_score(y, s)], abs=1e-12)
 
 
 def test_the_order_of_rows_does_not_show():
@@ -61,57 +61,41 @@ def test_the_order_of_rows_does_not_show():
     target, scores = rng.gamma(2.0, size=3000), rng.normal(size=3000).round(2)
     shuffled = rng.permutation(3000)
     for cost in COSTS:
-        assert multipartite_auc(scores, target, cost) == multipartite_auc(
-            scores[shuffled], target[shuffled], cost
-        )
+        assert per_label_auc(scores, target, cost) == per_label_auc(scores[shuffled], target[shuffled], cost)
 
 
 def test_infinite_scores_and_far_grades():
-    assert multipartite_auc([np.inf, 0.0, -np.inf], [1, 0, 0]) == 1.0
-    assert multipartite_auc([1.0, 0.0], [1e6 + 1, 1e6]) == 1.0
-    assert multipartite_auc([0.0, 1.0, 1.0], [-1, 0, 0]) == 1.0
+    assert per_label_auc([np.inf, 0.0, -np.inf], [1, 0, 0]) == 1.0
+    assert per_label_auc([1.0, 0.0], [1e6 + 1, 1e6]) == 1.0
 
 
-def test_each_label_diff_and_min():
+def test_each_label():
     rng = np.random.default_rng(5)
     Y, s = (rng.random((300, 3)) < [0.1, 0.5, 0.8]).astype(int), rng.normal(size=300)
     areas = [roc_auc_score(Y[:, k], s) for k in range(3)]
     np.testing.assert_allclose(per_label_auc(s, Y), areas)
-    assert diff_auc(s, Y) == pytest.approx(max(areas) - min(areas))
-    assert min_auc(s, Y) == pytest.approx(min(areas))
     # The labels are judged by the cost of their own pairs, and each apart from the others.
     graded = np.column_stack([Y[:, 0] * 3, Y[:, 1] + Y[:, 2]])
-    expected = [roc_auc_score(Y[:, 0], s), multipartite_auc(s, graded[:, 1], "uniform")]
+    expected = [roc_auc_score(Y[:, 0], s), *per_label_auc(s, graded[:, 1], "uniform")]
     np.testing.assert_allclose(per_label_auc(s, graded, "uniform"), expected)
-
-
-def test_dominance():
-    assert dominates([0.7919, 0.7599], [0.7860, 0.7533])
-    assert not dominates([0.5, 0.5], [0.5, 0.5])
-    assert not dominates([0.6, 0.4], [0.5, 0.5])
-    assert not dominates([0.6, 0.5], [0.5, 0.5], tolerance=0.2)
-    assert dominates([0.9, 0.49], [0.5, 0.5], tolerance=0.02)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: multipartite_auc([1.0, 2.0], [1, 1]), "target is constant, 1 everywhere: no AUC"),
-        (lambda: multipartite_auc([1.0, np.nan], [0, 1]), "scores must not be NaN, got NaN at row 1"),
-        (lambda: multipartite_auc([1.0], [0, 1]), r"scores must have shape \(2,\).* got \(1,\)"),
-        (lambda: multipartite_auc([], []), "target is constant: no AUC exists"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, np.inf]), "target must be finite, got inf at row 1"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 1], "square"), "cost must be .* got 'square'"),
+        (lambda: per_label_auc([1.0, 2.0], [1, 1]), "Y is constant, 1 everywhere: no AUC"),
+        (lambda: per_label_auc([1.0, np.nan], [0, 1]), r"scores must be 2 numbers.* got \[1.0, nan\]"),
+        (lambda: per_label_auc([1.0], [0, 1]), "scores must be 2 numbers"),
+        (lambda: per_label_auc([], []), "Y is constant: no AUC exists"),
+        (lambda: per_label_auc([1.0, 2.0], [0, np.inf]), "contains infinity .inf. at row 1"),
+        (lambda: per_label_auc([1.0, 2.0], [0, 1], "square"), "cost must be .* got 'square'"),
         (
             lambda: per_label_auc([1.0, 2.0], [[0, 1], [1, 1]]),
             "label 'objective_1' of Y is constant, 1 everywhere",
         ),
         (lambda: per_label_auc([1.0, 2.0], [[0, -1], [1, 1]]), "Y must be finite and >= 0.* -1 at row 0"),
         (lambda: per_label_auc([], np.ones((0, 2))), "label 'objective_0' of Y is constant"),
-        (lambda: min_auc([1.0, 2.0], np.ones((2, 0))), r"at least one objective \(K >= 1\)"),
-        (lambda: dominates([1.0], [1.0, 2.0]), "same shape"),
-        (lambda: dominates([1.0], [np.nan]), "NaN"),
-        (lambda: dominates([1.0], [2.0], tolerance=-1), "tolerance must be >= 0, got -1"),
+        (lambda: per_label_auc([1.0, 2.0], np.ones((2, 0))), r"at least one objective \(K >= 1\)"),
     ],
 )
 def test_bad_input_is_one_clear_line(call, message):
@@ -123,3 +107,16 @@ def test_a_table_names_its_labels():
     Y = pd.DataFrame({"relevance": [1, 0, 1], "clicks": [1, 1, 1]})
     with pytest.raises(ValueError, match="label 'clicks' of Y is constant"):
         per_label_auc([1.0, 2.0, 3.0], Y)
+
+
+def test_spread_is_half_the_mean_difference():
+    rng = np.random.default_rng(9)
+    Y = np.column_stack(
+        [rng.random(200) < 0.3, rng.integers(5, size=200), rng.gamma(1, size=200), np.ones(200)]
+    )
+    slow = np.abs(Y[:, None] - Y).mean((0, 1)) / 2
+    np.testing.assert_allclose(label_spread(Y), slow, atol=1e-12)
+    pi = Y[:, 0].mean()
+    assert label_spread(Y)[0] == pytest.approx(pi * (1 - pi), abs=1e-14)
+    assert label_spread(Y)[3] == 0
+    np.testing.assert_allclose(label_spread(Y + 1000), slow, atol=1e-9)
