@@ -117,9 +117,7 @@ class RankingData:
         """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""
         if self.table.candidates.n_pairs <= max_pairs:
             return self
-        order = np.argsort(hash_numbers(len(self.weight), self.seed), kind="stable")
-        n_kept = max(1, int(np.searchsorted(np.cumsum(self.sizes[order]), max_pairs, side="right")))
-        kept = np.sort(order[:n_kept])
+        kept = drawn_lists(self.sizes, max_pairs, self.seed)
         outer = None if self.outer is None else tuple(_of_lists(part, kept) for part in self.outer)
         shown = None if self.shown is None else self.shown[self.pairs_of(kept)]
         return replace(self.lists(kept), outer=outer, shown=shown)
@@ -200,3 +198,14 @@ def informative_lists(gains: np.ndarray, indptr: np.ndarray, weight: np.ndarray)
 def hash_numbers(n: int, seed: int) -> np.ndarray:
     """int32 (n,): a pseudo-random number for each index, a function of (seed, index)."""
     return _core.fold_of_rows(n, 2**31 - 1, seed)
+
+
+def drawn(n: int, wanted: int, seed: int) -> np.ndarray:
+    """The `wanted` of n positions of smallest hash, ascending."""
+    return np.sort(np.argsort(hash_numbers(n, seed), kind="stable")[:wanted])
+
+
+def drawn_lists(sizes: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """The numbers of as many lists, by hash, as hold `most` pairs together, ascending; at least one."""
+    order = np.argsort(hash_numbers(len(sizes), seed), kind="stable")
+    return np.sort(order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))])

@@ -83,7 +83,7 @@ def held_out_columns(
         pairs = np.diff(candidates.indptr)[inside]
         parts = [
             columns_of(fitted, X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
-            for some in _chunks(pairs, data.chunk_pairs)
+            for some in chunks(pairs, data.chunk_pairs)
         ]
         if len(parts) == 1:
             return parts[0]
@@ -116,7 +116,7 @@ def held_out_shortlist(
         fitted = _fit_without(f, scorer, data, threads, fits)
         parts = [
             fitted.shortlist(X[rows[inside[some]]], k, n_jobs=threads)
-            for some in _chunks(np.full(len(inside), k), data.chunk_pairs)
+            for some in chunks(np.full(len(inside), k), data.chunk_pairs)
         ]
         return Candidates.stack(parts)
 
@@ -148,7 +148,7 @@ def held_out_points(
     return stack_folds(one_fold, data.fold[rows], n_jobs)
 
 
-def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
+def chunks(pairs: np.ndarray, most: int) -> list[slice]:
     """Slices of rows, at least one, with at most so many pairs each or a single row."""
     ends = np.cumsum(pairs)
     chunks: list[slice] = []

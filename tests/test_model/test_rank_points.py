@@ -12,6 +12,7 @@ from metarank.data import make_extreme
 from metarank.model.best_points import best_by_label, row_columns
 from metarank.scorers.base import columns_of
 from metarank.scorers.crossfit import fitted_without, held_out_points
+from metarank.scorers.source import Source
 from metarank.shortlist import Parabel, XReg
 from metarank.types.candidates import Candidates
 
@@ -231,7 +232,7 @@ def test_own_labels_do_not_reach_the_lists_of_points():
         found = held_out_points(scorer, data, 5, rows=rows).rows(inside)
         columns = columns_of(fitted_without(1, scorer, data, 1), X[inside], found)
         proposals = fitted_without(1, scorer, data, 1).shortlist(X[inside], 9)
-        totals = row_columns(X[inside], ["Parabel"], [proposals])
+        totals = row_columns(X[inside], [Source(scorer, True, True)], [proposals])
         held_out.append((found, columns, totals))
     (a, *first), (b, *second) = held_out
     assert a.labels.tobytes() == b.labels.tobytes()

@@ -18,7 +18,7 @@ from metarank.data.encoder import InputEncoder
 from metarank.data.vectorizer import language_of
 from metarank.metrics import per_row
 from metarank.metrics.evaluation import evaluate
-from metarank.ranker.lists import hash_numbers
+from metarank.ranker.lists import drawn
 from metarank.scorers.classical.kernels import linear_gram
 from metarank.scorers.linear.shared_ridge import inverse_with
 from metarank.scorers.names.words import NameScorer
@@ -67,7 +67,7 @@ def block_weights(
         Their squares sum to 1, so that rows have unit length on average.
     list of str
     """
-    rows = np.sort(np.argsort(hash_numbers(X.shape[0], seed + _SEED_SHIFT), kind="stable")[:_ROWS])
+    rows = drawn(X.shape[0], _ROWS, seed + _SEED_SHIFT)
     judge = _Judge(
         {block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, _frequent(Y[rows]), fold[rows]
     )

@@ -13,12 +13,12 @@ from metarank.metrics.resampling import Interval
 from metarank.model.fitted import ORDER, SETS
 from metarank.model.fitting import auto
 from metarank.model.fitting.lists import (
-    drawn_rows,
     held_out_inv_propensity,
     tuned_propensity_weight,
     weights_of_labels,
 )
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
+from metarank.ranker.lists import drawn
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
@@ -78,7 +78,7 @@ def _cuts(
     most = auto.FEWER_CUT_PAIRS if options.effort == "low" else auto.CUT_PAIRS
     if candidates.n_pairs > most:
         per_row = candidates.n_pairs / candidates.n_rows
-        kept = kept[drawn_rows(len(kept), max(1, int(most / per_row)), options.seed + 2)]
+        kept = kept[drawn(len(kept), max(1, int(most / per_row)), options.seed + 2)]
     if len(kept) < candidates.n_rows:
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]

@@ -10,17 +10,17 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import _core
 from metarank._util.progress import note
 from metarank.metrics import evaluate
 from metarank.metrics.propensity import inv_propensity
-from metarank.model.best_points import PointLists, point_lists
+from metarank.model.best_points import point_lists
 from metarank.model.cascade import Cut, Lists, can_cascade, learned_cascade, united, wide_enough
 from metarank.model.fitting import auto
 from metarank.model.fitting.inputs import TrainingInput
 from metarank.model.fitting.parameters import FitOptions
 from metarank.model.fitting.sources import pairs_per_row
 from metarank.model.fitting.stages import LocalStages, TrainingLists
+from metarank.ranker.lists import drawn
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
@@ -49,16 +49,10 @@ def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -
     per_row = pairs_per_row(data, sources, options.shortlist_size)
     budget = max(1, auto.TRAINING_PAIRS // max(1, per_row))
     budget = min(budget, wanted) if is_low else budget
-    kept = rows if len(rows) <= budget else rows[drawn_rows(len(rows), budget, options.seed + 1)]
+    kept = rows if len(rows) <= budget else rows[drawn(len(rows), budget, options.seed + 1)]
     if len(kept) < n:
         note(f"ranker: learns from {len(kept)} of {n} rows")
     return kept
-
-
-def drawn_rows(n: int, wanted: int, seed: int) -> np.ndarray:
-    """The `wanted` of n positions of smallest hash, ascending."""
-    key = _core.fold_of_rows(n, 2**31 - 1, seed)
-    return np.sort(np.argsort(key, kind="stable")[:wanted])
 
 
 def training_lists(
@@ -93,7 +87,19 @@ def training_lists(
     describing, ranked = describers(sources), proposed.described
     reads_more = any(scorer.reads_names or scorer.reads_given for scorer in describing)
     seen = None if reads_more else rows_outside(data)
-    points = _points(given, data, rows, sources, proposals, stages, seen, options)
+    points = None
+    if options.labelwise:
+        points = point_lists(
+            data,
+            rows,
+            sources,
+            proposals,
+            stages.propose_points(sources, rows, options.shortlist_size),
+            excluded=given.excluded,
+            seen=seen,
+            k=options.shortlist_size,
+            has_row_columns=options.standardizes,
+        )
     unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
     return TrainingLists(
         rows,
@@ -116,38 +122,6 @@ def training_lists(
         cascade=cascade,
         points=points,
     )
-
-
-def _points(
-    given: TrainingInput,
-    data: TrainingSet,
-    rows: np.ndarray,
-    sources: list[Source],
-    proposals: list[Candidates],
-    stages: LocalStages,
-    seen: np.ndarray | None,
-    options: FitOptions,
-) -> PointLists | None:
-    """The lists of points, where the best points of each label are learned too."""
-    if not options.labelwise:
-        return None
-    points = point_lists(
-        data,
-        rows,
-        sources,
-        proposals,
-        stages.propose_points(sources, rows, options.shortlist_size),
-        excluded=given.excluded,
-        seen=seen,
-        k=options.shortlist_size,
-        standardize=options.standardizes,
-        seed=options.seed,
-    )
-    if points is None:
-        raise ValueError(
-            "labelwise=True needs labels with relevant and other rows among their candidates, got none"
-        )
-    return points
 
 
 def _cut(

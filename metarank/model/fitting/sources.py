@@ -19,7 +19,7 @@ from metarank.model.fitting.parameters import FitOptions
 from metarank.ranker.auto_ranker import list_quality
 from metarank.ranker.base import cross_fit_scores
 from metarank.ranker.linear_ranker import LinearRanker
-from metarank.ranker.lists import RankingData, hash_numbers
+from metarank.ranker.lists import RankingData, drawn
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.given.given_scorer import GivenScorer
@@ -171,9 +171,7 @@ def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
     measured as in `AutoRanker`, over the folds of the fit. Ties go to the smaller k.
     """
     n, n_labels = data.Y.shape
-    rows = np.sort(
-        np.argsort(hash_numbers(n, data.seed), kind="stable")[: max(50, _MAX_PAIRS // max(1, n_labels))]
-    )
+    rows = drawn(n, max(50, _MAX_PAIRS // max(1, n_labels)), data.seed)
     candidates = Candidates.all_labels(len(rows), n_labels)
     near = LabelNeighbors(k=GRID[-1], columns="raw")
     columns = held_out_columns(near, data, candidates, rows=rows, n_jobs=n_jobs)

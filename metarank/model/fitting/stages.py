@@ -32,7 +32,7 @@ from metarank.ranker import (
     make_ranker,
 )
 from metarank.ranker.assemble import assemble, joined_columns
-from metarank.ranker.lists import hash_numbers
+from metarank.ranker.lists import drawn
 from metarank.ranker.relatives import relatives_columns, wanted_columns
 from metarank.scorers.base import LabelScorer, PointProposer
 from metarank.scorers.crossfit import (
@@ -227,7 +227,8 @@ def points_ranked(columns: Sequence[Columns], lists: TrainingLists, n_jobs: int)
     """`ranked_points`, from the columns of all described pairs."""
     assert lists.points is not None
     of_points = columns_among(columns, lists.described, lists.points.candidates)
-    return ranked_points(of_points, lists.points, n_jobs)
+    options = lists.options
+    return ranked_points(of_points, lists.points, options.standardizes, options.seed, n_jobs)
 
 
 def _learned(
@@ -276,9 +277,8 @@ def importances_of(
 ) -> np.ndarray:
     """float64 (F,): the mean absolute contribution of each column to the scores of at most so many training
     pairs, as a share of the sum; all 0 if nothing contributes."""
-    hashed = hash_numbers(len(table.values), seed + _IMPORTANCE_SHIFT)
-    drawn = np.argsort(hashed, kind="stable")[:most]
-    sizes = np.abs(ranker.contributions(table.pairs(np.sort(drawn)))[:, :-1]).mean(axis=0)
+    pairs = drawn(len(table.values), most, seed + _IMPORTANCE_SHIFT)
+    sizes = np.abs(ranker.contributions(table.pairs(pairs))[:, :-1]).mean(axis=0)
     return sizes / (sizes.sum() or 1.0)
 
 
