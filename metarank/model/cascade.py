@@ -160,7 +160,7 @@ def learned_cascade(
 def wide_enough(
     cut: Cut,
     proposals: Sequence[Candidates],
-    Y: sp.csr_matrix,
+    relevant: sp.csr_matrix,
     *,
     inv_propensity: np.ndarray,
     n_jobs: int,
@@ -171,22 +171,18 @@ def wide_enough(
     Which pairs a ranker puts first is not known before they are described. But some source has most
     of them at its head, or the small trees have. The quality of a ranker that orders these heads perfectly,
     once with the pairs that are dropped and once without, may differ by a thousandth: nDCG@5 and PSP@5 of the
-    rows with relevances Y (n, L) and `inv_propensity` (L,).
+    rows, by what is `relevant` (n, L) and the `inv_propensity` (L,) of labels.
     """
     candidates, rough, _ = cut.lists
     assert rough is not None
     heads = foremost(candidates, rough, _FIRST)
     for part in proposals:
         heads |= candidates.among(part.where(foremost(part, part.final_score.astype(np.float64), 1)))
-    binary = sp.csr_matrix((np.where(Y.data > 0, 1.0, 0.0), Y.indices, Y.indptr), Y.shape)
-    relevant = candidates.values_of(binary) > 0
+    gains = candidates.values_of(relevant)
 
     def quality(kept: np.ndarray) -> np.ndarray:
-        scores = np.where(kept, relevant, -1).astype(np.float32)
-        ranked = Candidates.of_core(
-            candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores}
-        )
-        means = evaluate(binary, ranked, _METRICS, inv_propensity=inv_propensity, n_jobs=n_jobs)
+        ranked = candidates.to_csr(np.where(kept, gains, np.float32(-1)))
+        means = evaluate(relevant, ranked, _METRICS, inv_propensity=inv_propensity, n_jobs=n_jobs)
         return np.array([means[name] for name in _METRICS])
 
     every = quality(heads)

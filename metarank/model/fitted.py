@@ -98,8 +98,6 @@ class FittedModel:
     objective_names : list of str or None
     sources : list of Source
         Fitted.
-    standardizes : bool
-        Whether columns are standardised within each list too.
     feature_columns : list of str
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
@@ -140,7 +138,6 @@ class FittedModel:
     prior: np.ndarray
     objective_names: list[str] | None
     sources: list[Source]
-    standardizes: bool
     feature_columns: list[str]
     raw_columns: list[str] | None
     ranker: Ranker
@@ -180,7 +177,6 @@ class FittedModel:
             self.feature_columns,
             self.raw_columns,
             self.inv_propensity,
-            standardize=self.standardizes,
         )
 
     @cached_property
@@ -361,7 +357,6 @@ SAVED: tuple[Field, ...] = (
     Object("missing", MissingPairs, ("L", "rows"), inline=True),
     Object("labels", LabelDescriptions, ("L",), optional=True),
     Derived("random_state", lambda known: seed_of(known.random_state)),
-    Derived("standardizes", lambda known: known._options(0, 1).standardizes),
 )
 
 

@@ -128,7 +128,7 @@ def named_shortlisters() -> dict[str, Any]:
 
 def check_names(features: Any, shortlister: Any) -> None:
     """Raise ValueError or TypeError unless these parameters are "auto" or name scorers."""
-    if not (isinstance(features, str) and features in ("auto", "yang2012")):
+    if not (isinstance(features, str) and features == "auto"):
         scorers_of("features", features)
     if not (shortlister is None or (isinstance(shortlister, str) and shortlister == "auto")):
         scorers_of("shortlister", shortlister)
@@ -173,8 +173,6 @@ def choose_features(
     """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
     all of them where labels are too many to be ranked without."""
     known = named_scorers()
-    if isinstance(features, str) and features == "yang2012":
-        return [known["neighbors"](k=10, columns="raw"), known["centroids"]()]
     if not (isinstance(features, str) and features == "auto"):
         return scorers_of("features", features)
     if n_labels > most_ranked_whole(sp.issparse(X)):

@@ -113,7 +113,7 @@ def _weight_of_rare_labels(
         candidates,
         scores / per_logit,
         np.log(held_out_inv_propensity(data, lists.rows, candidates)),
-        data.Y[lists.rows],
+        data.Y[lists.rows] > 0,
         inv_propensity=weights_of_labels(data.Y),
         n_jobs=options.n_jobs,
     )
@@ -160,9 +160,7 @@ def held_out_quality(
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
     Interval(value=1.0, low=0.0, high=1.0)
     """
-    ranked = Candidates.of_core(
-        candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores.astype(np.float32)}
-    )
+    ranked = candidates.to_csr(scores.astype(np.float32))
     of_rows = {name: per_row(Y, ranked, name, n_jobs=n_jobs) for name in ORDER}
     quality = {name: _mean(values, group) for name, values in of_rows.items() if not np.isnan(values).all()}
     return quality | {SETS[metric]: Interval(*values) for metric, values in thresholds.held_out_.items()}

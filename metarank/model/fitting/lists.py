@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -70,16 +69,7 @@ def training_lists(
     if len(np.unique(fold)) < data.n_folds:
         fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X, groups)
     proposals = stages.propose(sources, rows, options.shortlist_size)
-    candidates = united(proposals, len(rows), given.n_labels)
-    if not proposals:
-        known = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
-        relevant = np.diff(data.Y[rows].indptr)
-        if np.any((relevant > 0) & (np.diff(known.indptr) > relevant)):  # else nothing is left to be ordered
-            candidates = known
-    if given.excluded is not None:
-        candidates = candidates.without(given.excluded.rows(rows))
-        if candidates.n_pairs == 0:
-            raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
+    candidates = _candidates(given, data, rows, sources, proposals)
     gains = candidates.values_of(data.Y[rows])
     rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
     cut = _cut(given, data, rows, sources, (candidates, proposals, gains), fold, options)
@@ -98,7 +88,6 @@ def training_lists(
             excluded=given.excluded,
             seen=seen,
             k=options.shortlist_size,
-            has_row_columns=options.standardizes,
         )
     unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
     return TrainingLists(
@@ -122,6 +111,27 @@ def training_lists(
         cascade=cascade,
         points=points,
     )
+
+
+def _candidates(
+    given: TrainingInput,
+    data: TrainingSet,
+    rows: np.ndarray,
+    sources: list[Source],
+    proposals: list[Candidates],
+) -> Candidates:
+    """The united proposals, or all labels of which anything is known, without those that are excluded."""
+    candidates = united(proposals, len(rows), given.n_labels)
+    if not proposals:
+        known = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
+        relevant = np.diff(data.Y[rows].indptr)
+        if np.any((relevant > 0) & (np.diff(known.indptr) > relevant)):  # else nothing is left to be ordered
+            candidates = known
+    if given.excluded is not None:
+        candidates = candidates.without(given.excluded.rows(rows))
+        if candidates.n_pairs == 0:
+            raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
+    return candidates
 
 
 def _cut(
@@ -152,7 +162,7 @@ def _cut(
     )
     if cut is not None:
         weights = weights_of_labels(data.Y)
-        cut = wide_enough(cut, proposals, data.Y[rows], inv_propensity=weights, n_jobs=options.n_jobs)
+        cut = wide_enough(cut, proposals, data.Y[rows] > 0, inv_propensity=weights, n_jobs=options.n_jobs)
     if cut is not None:
         note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
     return cut
@@ -258,10 +268,9 @@ def tuned_propensity_weight(
     candidates: Candidates,
     logits: np.ndarray,
     log_inv_propensity: np.ndarray,
-    Y: sp.csr_matrix,
+    relevant: sp.csr_matrix,
     *,
     inv_propensity: np.ndarray,
-    grid: Sequence[float] = WEIGHTS,
     n_jobs: int = 1,
 ) -> float:
     """The weight of greatest PSP@5 among those that cost at most 1 % of the best nDCG@5.
@@ -273,11 +282,9 @@ def tuned_propensity_weight(
         Log-odds of relevance from models that did not see the rows.
     log_inv_propensity : float array (m,)
         log(1/p) of each pair's label, without the row.
-    Y : CSR (n, L)
-        The rows' relevances.
+    relevant : CSR (n, L) of 0 and 1
     inv_propensity : float array (L,)
         The 1/p of PSP@5.
-    grid : sequence of float
     n_jobs : int
 
     Examples
@@ -288,16 +295,12 @@ def tuned_propensity_weight(
     >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
     0.15
     """
-    binary = Y.copy()
-    binary.data = (Y.data > 0).astype(np.float32)
-    qualities = []
-    for weight in grid:
-        scores = (logits + weight * log_inv_propensity).astype(np.float32)
-        ranked = Candidates.of_core(
-            candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores}
+    quality = {}
+    for weight in WEIGHTS:
+        scores = candidates.to_csr((logits + weight * log_inv_propensity).astype(np.float32))
+        quality[weight] = evaluate(
+            relevant, scores, ["nDCG@5", "PSP@5"], inv_propensity=inv_propensity, n_jobs=n_jobs
         )
-        values = evaluate(binary, ranked, ["nDCG@5", "PSP@5"], inv_propensity=inv_propensity, n_jobs=n_jobs)
-        qualities.append((values["nDCG@5"], values["PSP@5"]))
-    best = max(ndcg for ndcg, _ in qualities)
-    good = [(psp, -weight) for weight, (ndcg, psp) in zip(grid, qualities) if ndcg >= (1 - _GIVEN) * best]
-    return -max(good)[1] if good else 0.0
+    least = (1 - _GIVEN) * max(of["nDCG@5"] for of in quality.values())
+    good = [weight for weight, of in quality.items() if of["nDCG@5"] >= least]
+    return max(good, key=lambda weight: quality[weight]["PSP@5"], default=0.0)
