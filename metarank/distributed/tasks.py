@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from metarank._util.progress import taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
@@ -16,10 +17,8 @@ from metarank.model.fitted import FittedModel, Scored
 from metarank.model.fitting.stages import (
     RankedPairs,
     TrainingLists,
-    fitted_on_all,
     points_ranked,
     ranked,
-    tuned,
 )
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer, PointProposer
@@ -90,8 +89,8 @@ def hold(value: Any) -> Any:
 
 
 def tuned_scorer(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScorer:
-    """The scorer `tuned`."""
-    return tuned(scorer, data, n_jobs)
+    """The scorer with its free parameters tuned."""
+    return scorer.tuned(data.view(), n_jobs=n_jobs)
 
 
 def fit_without_fold(data: TrainingSet, n_jobs: int, scorer: LabelScorer, fold: int) -> Any:
@@ -101,7 +100,7 @@ def fit_without_fold(data: TrainingSet, n_jobs: int, scorer: LabelScorer, fold: 
 
 def fit_on_all(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScorer:
     """The scorer, fitted on all rows."""
-    return fitted_on_all(scorer, data, n_jobs)
+    return clone(scorer).fit(data.view(), n_jobs=n_jobs)  # type: ignore[no-any-return]
 
 
 def propose(

@@ -104,9 +104,9 @@ class Cascade(Saved):
         table = proposal_table(candidates, proposals, inv_propensity[candidates.labels], n_jobs)
         return self.ranker.score(table, n_jobs=n_jobs)
 
-    def ahead(self, candidates: Candidates, rough: np.ndarray) -> np.ndarray:
-        """bool (m,): the pairs that are described."""
-        return foremost(candidates, rough, self.survivors)
+    def cut(self, candidates: Candidates, rough: np.ndarray) -> Lists:
+        """The candidates with what is said of them, of which the foremost are described."""
+        return Lists(candidates, rough, foremost(candidates, rough, self.survivors))
 
 
 class Cut(NamedTuple):
@@ -114,13 +114,6 @@ class Cut(NamedTuple):
 
     cascade: Cascade
     lists: Lists
-
-    def with_survivors(self, survivors: int) -> Cut:
-        """With another number of pairs of a row that are described."""
-        cascade = replace(self.cascade, survivors=survivors)
-        candidates, rough, _ = self.lists
-        assert rough is not None
-        return Cut(cascade, Lists(candidates, rough, cascade.ahead(candidates, rough)))
 
 
 def learned_cascade(
@@ -154,7 +147,7 @@ def learned_cascade(
         pairs = data.pairs_of(part)
         rough[pairs] = ranker.score(table.pairs(pairs), n_jobs=n_jobs)
     cascade = Cascade(rankers[0], survivors)
-    return Cut(cascade, Lists(candidates, rough, cascade.ahead(candidates, rough)))
+    return Cut(cascade, cascade.cut(candidates, rough))
 
 
 def wide_enough(
@@ -190,7 +183,8 @@ def wide_enough(
         survivors = cut.cascade.survivors + -(-cut.cascade.survivors // 2)
         if not _shortens(candidates, survivors):
             return None
-        cut = cut.with_survivors(survivors)
+        cascade = replace(cut.cascade, survivors=survivors)
+        cut = Cut(cascade, cascade.cut(candidates, rough))
     return cut
 
 

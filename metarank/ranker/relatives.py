@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions
@@ -122,22 +121,15 @@ def _links(kind: str, candidates: Candidates, labels: LabelDescriptions) -> tupl
     """(pair, other): each pair with the pair of a relative in its list; for siblings, with the number of a
     group, which are the labels of one parent in one row."""
     matrix = labels.related if kind == "related" else labels.parents
-    if matrix is None:
+    if matrix is None or not candidates.n_pairs:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    pair, other = _expanded(matrix, candidates.labels)
-    key = candidates.row_of_pair[pair].astype(np.int64) * candidates.n_labels + other
+    relatives = matrix[candidates.labels]
+    pair = np.repeat(np.arange(candidates.n_pairs), np.diff(relatives.indptr))
+    key = candidates.row_of_pair[pair] * candidates.n_labels + relatives.indices
     if kind == "sibling":
         return pair, np.unique(key, return_inverse=True)[1]
-    keys = candidates.row_of_pair.astype(np.int64) * candidates.n_labels + candidates.labels
-    place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
-    there = keys[place] == key if len(keys) else np.zeros(0, bool)
-    pair, place = pair[there], place[there]
+    keys = candidates.pair_keys
+    place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+    is_candidate = keys[place] == key
+    pair, place = pair[is_candidate], place[is_candidate]
     return (place, pair) if kind == "child" else (pair, place)
-
-
-def _expanded(matrix: sp.csr_matrix, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(position, relative) for each relative of each of some labels."""
-    counts = np.diff(matrix.indptr)[labels]
-    first = np.concatenate([[0], np.cumsum(counts)])
-    at = np.arange(first[-1]) - np.repeat(first[:-1] - matrix.indptr[labels], counts)
-    return np.repeat(np.arange(len(labels)), counts), matrix.indices[at]

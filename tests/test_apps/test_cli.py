@@ -544,7 +544,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "GOOD"], "neither"),
         (["train", "GOOD", "--model", "GOOD/M"], "Not a directory"),
         (["train", "GOOD", "--model", "/proc/M", "--effort", "low"], "/proc"),
-        (["train", "NOFILE", "--model", "NEW", "--folds", "1"], "error: --folds must be an integer >= 2"),
+        (["train", "NOFILE", "--model", "NEW", "--folds", "1"], "error: --folds must be at least 2"),
         (["train", "GOOD", "--model", "NEW", "--folds", "two"], "--folds"),
         (["train", "NOFILE", "--model", "NEW", "--folds", "99999999999"], "error: --folds must"),
         (["train", "GOOD", "--model", "NEW", "--seed", "-1"], "--seed: must be an integer from 0"),

@@ -181,7 +181,7 @@ class Answering:
         if np.diff(candidates.indptr).max(initial=0) <= cascade.survivors:
             return Lists(candidates)
         rough = cascade.rough(candidates, proposals, self.model.inv_propensity, resolve_n_jobs(self.n_jobs))
-        return Lists(candidates, rough, cascade.ahead(candidates, rough))
+        return cascade.cut(candidates, rough)
 
     def proposed(self, X: Features, given: Given | None = None) -> tuple[Searches, list[Candidates]]:
         """The searches that proposing and describing share, and what each source that proposes, proposes for

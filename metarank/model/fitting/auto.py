@@ -128,20 +128,22 @@ def named_shortlisters() -> dict[str, Any]:
 
 def check_names(features: Any, shortlister: Any) -> None:
     """Raise ValueError or TypeError unless these parameters are "auto" or name scorers."""
-    if not (isinstance(features, str) and features == "auto"):
-        scorers_of("features", features)
-    if not (shortlister is None or (isinstance(shortlister, str) and shortlister == "auto")):
+    scorers_of("features", features)
+    if shortlister is not None:
         scorers_of("shortlister", shortlister)
 
 
-def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer]:
-    """The unfitted scorers of "features" or "shortlister", a name, a scorer, or a list of them.
+def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
+    """The unfitted scorers of "features" or "shortlister", a name, a scorer, or a list of them; None for
+    "auto".
 
     Raises
     ------
     ValueError, TypeError
         If it is anything else, or a shortlister is no scorer that proposes.
     """
+    if isinstance(wanted, str) and wanted == "auto":
+        return None
     proposes = parameter == "shortlister"
     known = named_shortlisters() if proposes else named_scorers()
     items = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
@@ -172,9 +174,9 @@ def choose_features(
 ) -> list[LabelScorer]:
     """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
     all of them where labels are too many to be ranked without."""
+    if (wanted := scorers_of("features", features)) is not None:
+        return wanted
     known = named_scorers()
-    if not (isinstance(features, str) and features == "auto"):
-        return scorers_of("features", features)
     if n_labels > most_ranked_whole(sp.issparse(X)):
         # Who proposes a label also says how sure it is; beside it, what no proposer knows.
         near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
@@ -238,8 +240,8 @@ def choose_shortlister(
     """
     if shortlister is None:
         return []
-    if not (isinstance(shortlister, str) and shortlister == "auto"):
-        return scorers_of("shortlister", shortlister)
+    if (wanted := scorers_of("shortlister", shortlister)) is not None:
+        return wanted
     proposers, most = named_shortlisters(), most_ranked_whole(is_sparse)
     if n_labels <= most:
         note(f"shortlister: none, all {n_labels} labels are ranked")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from metarank._util.languages import check_language
-from metarank._util.parameters import check_random_state, check_real
+from metarank._util.parameters import check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
 from metarank.model.fitting.auto import EFFORTS, check_names
@@ -47,11 +46,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
     """Raise ValueError or TypeError unless the parameters keep their rules; return the number of threads."""
     n_jobs = resolve_n_jobs(params["n_jobs"])
     for name, low in (("n_folds", 2), ("shortlist_size", 1)):
-        value = params[name]
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
-        if not low <= int(value) < 2**31:
-            raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
+        check_integer(name, params[name], low)
     for name in ("names", "labelwise"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False, got {params[name]!r:.80}")

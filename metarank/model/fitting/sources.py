@@ -24,7 +24,6 @@ from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.scorers.wrapped import BlockScorer, ObjectiveScorer
 from metarank.types.block_columns import BlockColumns
-from metarank.types.given import Given
 from metarank.types.view import TrainingSet
 
 MODES = ("only", "union")
@@ -32,23 +31,16 @@ MODES = ("only", "union")
 _MOST_ROWS = 20_000
 
 
-def with_given(
-    of_model: list[Source],
-    pairs: Given | None,
-    mode: str,
-    *,
-    has_features: bool = True,
-    by_fold: bool = False,
-) -> list[Source]:
+def with_given(of_model: list[Source], given: TrainingInput) -> list[Source]:
     """The sources of a fit: its own and, if candidates or features of pairs are given, a source for each.
 
     By the mode "only" the candidates given are the only ones, and the model's own sources describe alone.
     Rows without features are described by their candidates, and by the mode "union" labels are proposed so.
-    `by_fold`: see `GivenScorer`.
     """
+    pairs, has_features, by_fold = given.pairs, given.has_features, given.fold is not None
     if pairs is None:
         return of_model
-    alone = mode == "only" and bool(pairs.scores)
+    alone = given.candidates_mode == "only" and bool(pairs.scores)
     if alone:
         note(f"candidates: those given by {', '.join(pairs.scores)}, and no others")
     elif pairs.scores:
@@ -155,15 +147,7 @@ def chosen_sources(
 ) -> list[Source]:
     """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
     of_model = _own_sources(given, label_text, options)
-    sources = _seeded(
-        with_given(
-            of_model,
-            given.pairs,
-            given.candidates_mode,
-            has_features=given.has_features,
-            by_fold=given.fold is not None,
-        )
-    )
+    sources = _seeded(with_given(of_model, given))
     shortlisters = proposers(sources)
     sources = over_blocks(sources, given.encoder.blocks, given.encoder.joined_fields)
     described = describers(sources)

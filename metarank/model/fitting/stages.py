@@ -7,7 +7,7 @@ Each function depends on its arguments alone, and its result for a row does not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -41,7 +41,7 @@ from metarank.scorers.crossfit import (
     held_out_shortlist,
     nested_columns,
 )
-from metarank.scorers.source import Source, describers, with_scorers
+from metarank.scorers.source import Source, describers
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import Columns, FeatureTable
 from metarank.types.label_descriptions import LabelDescriptions
@@ -54,16 +54,6 @@ _IMPORTANCE_PAIRS = 500
 _FEWER_IMPORTANCE_PAIRS = 100
 # Makes their draw independent of those of folds and rows.
 _IMPORTANCE_SHIFT = 5_000_011
-
-
-def tuned(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
-    """The scorer with its free parameters tuned once on all rows, for all folds."""
-    return scorer.tuned(data.view(), n_jobs=n_jobs)
-
-
-def fitted_on_all(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
-    """A copy of the scorer, fitted on all rows, which ranks new rows."""
-    return clone(scorer).fit(data.view(), n_jobs=n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,65 +310,69 @@ class LocalStages:
         self._fits: dict[int, dict[int, Any]] = {}
 
     def tune(self, sources: list[Source]) -> list[Source]:
-        """The sources with each scorer `tuned`."""
-        return with_scorers(
-            sources, in_turn(lambda s: tuned(s.scorer, self.data, self.n_jobs), sources, name_of)
-        )
+        """The sources with the free parameters of each scorer tuned once on all rows, for all folds."""
+        return self._with_scorers(sources, lambda scorer: scorer.tuned(self.data.view(), n_jobs=self.n_jobs))
+
+    def fit_on_all(self, sources: list[Source]) -> list[Source]:
+        """The sources with a copy of each scorer, fitted on all rows, which ranks new rows."""
+        with single_threaded_blas():
+            return self._with_scorers(
+                sources, lambda scorer: clone(scorer).fit(self.data.view(), n_jobs=self.n_jobs)
+            )
 
     def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
         """For each source that proposes: its k proposals for some training rows, from fits without the row's
         fold."""
-        proposing = [i for i, source in enumerate(sources) if source.proposes]
-        self._fits = {i: {} for i in proposing if sources[i].describes}
+        self._fits = {i: {} for i, source in enumerate(sources) if source.proposes and source.describes}
 
-        def proposals(i: int) -> Candidates:
-            scorer, fits = sources[i].scorer, self._fits.get(i)
+        def proposals(scorer: Any, fits: dict[int, Any] | None) -> Candidates:
             return held_out_shortlist(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
 
-        return in_turn(proposals, proposing, lambda i: sources[i].name)
+        return self._said(proposals, {i: s for i, s in enumerate(sources) if s.proposes})
 
     def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
         """For each source that proposes, if it searches for points: the k best rows for each label of those
         of each fold, by fits without the fold. After `propose`, for the same rows."""
 
-        def proposals(i: int) -> Candidates | None:
-            scorer, fits = sources[i].scorer, self._fits.get(i)
+        def proposals(scorer: Any, fits: dict[int, Any] | None) -> Candidates | None:
             if not isinstance(scorer, PointProposer):
                 return None
             return held_out_points(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
 
-        proposing = [i for i, source in enumerate(sources) if source.proposes]
-        return in_turn(proposals, proposing, lambda i: sources[i].name)
+        return self._said(proposals, {i: s for i, s in enumerate(sources) if s.proposes})
 
     def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
         """For each source that describes: its columns for candidates of some training rows, as if the rows
         were new."""
-        describing = [i for i, source in enumerate(sources) if source.describes]
 
-        def columns_of(i: int) -> Columns:
-            scorer, fits = sources[i].scorer, self._fits.pop(i, None)
+        def columns(scorer: Any, fits: dict[int, Any] | None) -> Columns:
             return held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=fits)
 
-        columns = in_turn(columns_of, describing, lambda i: sources[i].name)
+        described = self._said(columns, {i: s for i, s in enumerate(sources) if s.describes}, last=True)
         self.data.release("held-out")
-        return columns
+        return described
 
     def rank(self, columns: list[Columns], lists: TrainingLists, sources: list[Source]) -> RankedPairs:
         """`ranked`."""
         return ranked(columns, lists, self.n_jobs, self.data, describers(sources))
 
     def rank_points(self, columns: list[Columns], lists: TrainingLists) -> Ranker:
-        """`ranked_points`, from the columns of all described pairs, which are left as they are."""
+        """`points_ranked`, from the columns of all described pairs, which are left as they are."""
         return points_ranked(columns, lists, self.n_jobs)
 
-    def fit_on_all(self, sources: list[Source]) -> list[Source]:
-        """The sources with each scorer `fitted_on_all`."""
-        with single_threaded_blas():
-            return with_scorers(
-                sources, in_turn(lambda s: fitted_on_all(s.scorer, self.data, self.n_jobs), sources, name_of)
-            )
+    def _with_scorers(
+        self, sources: list[Source], changed: Callable[[LabelScorer], LabelScorer]
+    ) -> list[Source]:
+        return in_turn(lambda s: replace(s, scorer=changed(s.scorer)), sources, lambda s: s.name)
 
-
-def name_of(source: Source) -> str:
-    """Name of a source in reports."""
-    return source.name
+    def _said(
+        self,
+        work: Callable[[Any, dict[int, Any] | None], T],
+        sources: dict[int, Source],
+        last: bool = False,
+    ) -> list[T]:
+        """`work` on the scorer of each source by its number, with its fits, which are let go of at `last`."""
+        fits_of = self._fits.pop if last else self._fits.get
+        return in_turn(
+            lambda i: work(sources[i].scorer, fits_of(i, None)), list(sources), lambda i: sources[i].name
+        )
