@@ -304,7 +304,7 @@ def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedMod
         Y=sp.vstack([before.Y, (labels > 0).astype(np.float32)], "csr"),
         fold=np.zeros(n_before + rows.shape[0], np.int32),
     )
-    names, more = model.row_names, short_names(texts)
+    names, more = model.row_names, None if texts is None else short_names(texts)
     if names is not None or more is not None:
         names = PackedStrings.of([*(names or [""] * n_before), *(more or [""] * rows.shape[0])])
     same = np.arange(model.n_labels, dtype=np.int32)

@@ -34,13 +34,12 @@ from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
 from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
 from metarank.model.fitting.fit import fit_model
-from metarank.model.fitting.inputs import check_given, check_objectives, read_training
+from metarank.model.fitting.inputs import check_given, check_mode, check_objectives, read_training
 from metarank.model.fitting.parameters import (
     FitOptions,
     check_parameters,
     plain,
 )
-from metarank.model.fitting.sources import check_mode
 from metarank.model.fitting.stages import LocalStages
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params

@@ -116,6 +116,11 @@ def most_ranked_whole(is_sparse: bool) -> int:
     return ALL_LABELS_LIMIT_OF_SPARSE if is_sparse else ALL_LABELS_LIMIT
 
 
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to metarank."""
+    return isinstance(value, str) and value == "auto"
+
+
 def named_scorers() -> dict[str, Any]:
     """The scorers that can be asked for by name, as constructors."""
     return {name: entry.make() for name, entry in SOURCES.items()}
@@ -142,7 +147,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
     ValueError, TypeError
         If it is anything else, or a shortlister is no scorer that proposes.
     """
-    if isinstance(wanted, str) and wanted == "auto":
+    if is_auto(wanted):
         return None
     proposes = parameter == "shortlister"
     known = named_shortlisters() if proposes else named_scorers()

@@ -109,13 +109,9 @@ def texts_of_labels(
     given: TrainingInput, options: FitOptions
 ) -> tuple[tuple[Sequence[str] | None, Sequence[str] | None], sp.csr_matrix | None]:
     """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
-    names: Sequence[str] | None = given.labels.names
-    encoder, table, texts = given.encoder, given.labels.table, given.label_texts
-    others = None if table is None else table.alternative_names
-    if table is not None and table.has_names:
-        names = table.names  # not the ids of labels without one
-    if given.labels.are_ids:  # they say nothing of the labels
-        names = None if texts is None and others is None else [""] * given.n_labels
+    encoder, names, texts, others = given.encoder, given.labels.words, given.label_texts, given.labels.others
+    if given.labels.are_ids and not (texts is None and others is None):
+        names = [""] * given.n_labels
     if not options.names:
         names, texts = None, None
     rows = encoder.label_text(given.X, names, texts, given.words)
@@ -184,12 +180,12 @@ def _name_forms(
     their text where there is no name."""
     if not any(source.scorer.reads_word_order for source in sources):
         return None
-    table, vectorizer, (names, longer) = given.labels.table, given.encoder.vectorizer, texts
+    vectorizer, (names, longer) = given.encoder.vectorizer, texts
     if names is not None and longer is not None:
         names = [name if name.strip() else text or "" for name, text in zip(names, longer)]
     if names is None or vectorizer is None:
         raise ValueError("the labels must have names for NameMentions, which looks for them in texts")
-    return name_forms(names, None if table is None else table.alternative_names, vectorizer.language_)
+    return name_forms(names, given.labels.others, vectorizer.language_)
 
 
 def _tell_of_folds(given: TrainingInput, fold: np.ndarray, options: FitOptions) -> None:
@@ -207,12 +203,12 @@ def other_names(
     given: TrainingInput, label_text: sp.csr_matrix | None, spelled: bool
 ) -> dict[str, OtherNames]:
     """The alternative names of the labels over X's words, where the sources look at names."""
-    table = given.labels.table
-    if label_text is None or table is None or table.alternative_names is None:
+    others = given.labels.others
+    if label_text is None or others is None:
         return {}
     rows = {"label_text": given.encoder.rows_of_names}
     rows |= {"label_spelling": given.encoder.rows_of_spellings} if spelled else {}
-    by_source = {source: OtherNames.of(table.alternative_names, rows_of) for source, rows_of in rows.items()}
+    by_source = {source: OtherNames.of(others, rows_of) for source, rows_of in rows.items()}
     return {source: names for source, names in by_source.items() if len(names)}
 
 
@@ -226,12 +222,12 @@ def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
         note(f"block {only.name}: {only.kind}, the only one")
         return given
     # Words find labels by their names too, which a ridge on rows knows nothing of.
-    has_names = given.labels.names is not None and not given.labels.are_ids
-    kept = [columns.name for columns in encoder.columns if columns.words is not None and has_names]
-    dense = given.label_vectors
-    kept += (
-        [] if dense is None else [columns.name for columns in encoder.columns if columns.start == dense.start]
-    )
+    has_names, dense = given.labels.words is not None, given.label_vectors
+    kept = [
+        block.name
+        for block in encoder.columns
+        if (has_names and block.words is not None) or (dense is not None and block.start == dense.start)
+    ]
     weights, lines = block_weights(
         encoder.columns, given.X, given.labels.Y, fold_map(given, options), options.seed, kept
     )

@@ -21,6 +21,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.data.text_part import shortened
+from metarank.model.fitting.auto import is_auto
 from metarank.model.fitting.encoding import chosen_language
 from metarank.model.fitting.parameters import FitOptions
 from metarank.objectives import check_weights
@@ -63,6 +64,23 @@ class Labels:
     separator: str | None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
     table: LabelDescriptions | None = None
+
+    @property
+    def words(self) -> Sequence[str] | None:
+        """The names that say something of the labels: no numbers, and no ids of labels without a name."""
+        if self.are_ids:
+            return None
+        return self.table.names if self.table is not None and self.table.has_names else self.names
+
+    @property
+    def known(self) -> LabelTable:
+        """What labels are called by."""
+        return LabelTable(self.Y.shape[1], self.names, ids=None if self.table is None else self.table.ids)
+
+    @property
+    def others(self) -> Sequence[Sequence[str]] | None:
+        """The alternative names of each label."""
+        return None if self.table is None else self.table.alternative_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +161,9 @@ def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
     return fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
 
 
+MODES = ("only", "union")
+
+
 def check_given(
     X: Any,
     Y: Any,
@@ -168,6 +189,24 @@ def check_given(
         raise ValueError("labelwise must be False where Y has several objectives, got True")
 
 
+def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates: bool) -> None:
+    """Raise ValueError if the sources that a user asks for contradict what is given."""
+    if mode not in MODES:
+        raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
+    if not has_candidates and mode != "only":
+        raise ValueError(f"candidates_mode={mode!r} needs candidates, got None")
+    if not has_candidates and not has_rows:
+        raise ValueError("X is required unless candidates are given, got None")
+    if has_candidates and mode == "only" and not is_auto(options.shortlister):
+        raise ValueError(
+            "shortlister must be 'auto' where candidates are given, which are then the only ones; "
+            f"candidates_mode='union' has both, got {options.shortlister!r:.80}"
+        )
+    for name, value in {"features": options.features, "shortlister": options.shortlister}.items():
+        if not (has_rows or value is None or is_auto(value)):
+            raise ValueError(f"{name} must be 'auto' where X is None, got {value!r:.80}")
+
+
 def read_training(
     X: Any,
     Y: Any,
@@ -176,50 +215,50 @@ def read_training(
     exclude: Any,
     n_labels: int | None,
     aggregation: MultiObjectiveRanker | None,
-    groups: Any = None,
-    folds: Any = None,
-    table: LabelDescriptions | None = None,
-    candidates: Any = None,
-    candidates_mode: str = "only",
-    pair_features: Any = None,
-    negatives: Any = None,
+    groups: Any,
+    folds: Any,
+    table: LabelDescriptions | None,
+    candidates: Any,
+    candidates_mode: str,
+    pair_features: Any,
+    negatives: Any,
     options: FitOptions,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     _check_no_labels_in(X, Y)
-    language, part = options.language, X.text_part if isinstance(X, Dataset) else None
-    of_blocks = blocks_of(X)
+    dataset, language = X if isinstance(X, Dataset) else None, options.language
+    part, of_blocks = None if dataset is None else dataset.text_part, blocks_of(X)
     encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, part)
+    n_rows = int(features.shape[0])
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
-    _check_two_rows("Y" if X is None else "X", features.shape[0])
+    _check_two_rows("Y" if X is None else "X", n_rows)
     if n_labels is None and table is None and candidates is not None:
         n_labels = _places_in(Y, candidates)
-    labels = read_labels(X, Y, features.shape[0], n_labels, aggregation, table)
-    ids = None if labels.table is None else labels.table.ids
-    known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
-    pairs = read_given(candidates, pair_features, features.shape[0], known)
+    labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
+    known = labels.known
+    pairs = read_given(candidates, pair_features, n_rows, known)
     check_has_pairs(pairs)
     vectors_in(encoder, labels.table)
-    weight = check_sample_weight(sample_weight, features.shape[0])
-    groups, fold = _division(groups, folds, features.shape[0])
+    groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
+    check_whole_groups(groups, fold)
     if language == AUTO:
         language = _language_of([shortened(text, part) for text in texts or []], labels, groups, options)
         if language is not None:
             encoder, features = encoded(X, Y, of_blocks, language, part)
     if options.names:
-        features = encoder.with_words_of(_names_of(labels), features)
-    given = isinstance(X, Dataset)
+        others = (name for names in labels.others or () for name in names)
+        features = encoder.with_words_of([*(labels.words or ()), *others], features)
     return TrainingInput(
         encoder,
         features,
         labels,
-        label_texts=_texts_of(X, labels),
-        words=X.feature_names if given else None,
-        row_names=_row_names(X, encoder, texts, of_blocks),
-        text_columns=X.text_columns if given else None,
-        weight=weight,
+        label_texts=_texts_of(dataset, labels),
+        words=None if dataset is None else dataset.feature_names,
+        row_names=_row_names(dataset, encoder, texts, of_blocks),
+        text_columns=None if dataset is None else dataset.text_columns,
+        weight=check_sample_weight(sample_weight, n_rows),
         excluded=_excluded(exclude, labels.Y.shape, known),
         aggregation=aggregation,
         groups=groups,
@@ -231,6 +270,11 @@ def read_training(
     )
 
 
+def _excluded(exclude: Any, shape: tuple[int, int], known: LabelTable) -> Candidates | None:
+    """The pairs that must not be candidates."""
+    return None if exclude is None else for_each_row(check_lists(exclude, shape[0], known, "exclude"), *shape)
+
+
 def _language_of(
     texts: Sequence[str], labels: Labels, groups: np.ndarray | None, options: FitOptions
 ) -> str | None:
@@ -239,30 +283,16 @@ def _language_of(
     return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
 
 
-def _division(groups: Any, folds: Any, n_rows: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The groups and the folds of the rows, where they are given."""
-    groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
-    check_whole_groups(groups, fold)
-    return groups, fold
-
-
-def _excluded(exclude: Any, shape: tuple[int, int], known: LabelTable) -> Candidates | None:
-    """The pairs that must not be candidates."""
-    if exclude is None:
-        return None
-    return for_each_row(check_lists(exclude, shape[0], known, "exclude"), *shape)
-
-
 def _row_names(
-    X: Any, encoder: InputEncoder, texts: Sequence[str] | None, of_blocks: Blocks | None
+    dataset: Dataset | None, encoder: InputEncoder, texts: Sequence[str] | None, of_blocks: Blocks | None
 ) -> PackedStrings | None:
     """What explanations call the rows: their titles, or the beginnings of their texts."""
-    names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
-    if names is None and encoder.vectorizer is not None:
-        names = short_names(texts)
-    if names is None and of_blocks is not None:
-        names = short_names(of_blocks.first_texts)
-    return None if names is None else PackedStrings.of(names)
+    shown: Sequence[str] | None = None if dataset is None else dataset.titles or dataset.texts
+    if shown is None and encoder.vectorizer is not None:
+        shown = texts
+    if shown is None and of_blocks is not None:
+        shown = of_blocks.first_texts
+    return None if shown is None else PackedStrings.of(short_names(shown))
 
 
 def _check_two_rows(name: str, n_rows: int) -> None:
@@ -312,21 +342,16 @@ def blocks_of(X: Any) -> Blocks | None:
 def encoded(
     X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, text_part: str | None = None
 ) -> tuple[InputEncoder, Features]:
-    """A fitted encoder, and the features of the training rows."""
-    if of_blocks is None:
-        encoder = InputEncoder(language, text_part)
-        return encoder, _encoded(encoder, X, Y)
-    joint = BlocksEncoder(language)
-    return joint, joint.fit_encode(of_blocks)
-
-
-def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
-    """The features of the rows; of none where X is None."""
+    """A fitted encoder, and the features of the training rows; none where X is None."""
+    if of_blocks is not None:
+        joint = BlocksEncoder(language)
+        return joint, joint.fit_encode(of_blocks)
+    encoder = InputEncoder(language, text_part)
     if X is not None:
-        return encoder.fit_encode(X)
+        return encoder, encoder.fit_encode(X)
     of = next(iter(Y.values())) if isinstance(Y, Mapping) and Y else Y
     n_rows = of.shape[0] if hasattr(of, "shape") else len(of)
-    return encoder.fit_as_they_are(np.zeros((n_rows, 0), np.float32))
+    return encoder, encoder.fit_as_they_are(np.zeros((n_rows, 0), np.float32))
 
 
 def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candidates | None:
@@ -344,15 +369,14 @@ def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candida
 
 
 def read_labels(
-    X: Any,
+    dataset: Dataset | None,
     Y: Any,
     n_rows: int,
     n_labels: int | None,
     aggregation: MultiObjectiveRanker | None,
     table: LabelDescriptions | None = None,
 ) -> Labels:
-    """The labels of Y, or of the Dataset X, and those of the table. A note says how they were interpreted."""
-    dataset = X if isinstance(X, Dataset) else None
+    """The labels of Y, or of the data set, and those of the table. A note says how they were interpreted."""
     sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
     sizes["label_names"] = None if dataset is None else dataset.label_names
     targets: dict[str, sp.csr_matrix] = {}
@@ -396,27 +420,15 @@ def _in_table(labels: Labels, table: LabelDescriptions) -> Labels:
     return Labels(Y, list(complete.shown_names), are_ids, labels.separator, targets, complete)
 
 
-def _texts_of(X: Any, labels: Labels) -> Sequence[str] | None:
+def _texts_of(dataset: Dataset | None, labels: Labels) -> Sequence[str] | None:
     """The longer texts of the labels."""
     if labels.table is not None:
         return labels.table.descriptions
-    return X.label_texts if isinstance(X, Dataset) else None
+    return None if dataset is None else dataset.label_texts
 
 
-def _names_of(labels: Labels) -> list[str]:
-    """All names of the labels that are words."""
-    table = labels.table
-    first = [] if labels.are_ids else labels.names or []
-    if table is not None and table.has_names:
-        first = table.names or []
-    others = () if table is None else table.alternative_names or ()
-    return [*first, *(name for names in others for name in names)]
-
-
-def short_names(texts: Sequence[str] | None) -> list[str] | None:
+def short_names(texts: Sequence[str]) -> list[str]:
     """The beginning of each training text, by which explanations name neighbours."""
-    if texts is None:
-        return None
     return [" ".join(t[:200].split())[:80] for t in texts]
 
 
@@ -434,7 +446,7 @@ def check_objectives(
         if objectives is not None:
             raise ValueError("objectives needs several targets: Y must be a dict of them by objective")
         return None
-    if not (isinstance(ranker, str) and ranker == "auto"):
+    if not is_auto(ranker):
         raise ValueError(f"ranker must be 'auto' where Y holds several objectives, got {ranker!r}")
     if isinstance(objectives, MultiObjectiveRanker):
         model = objectives

@@ -12,7 +12,7 @@ from metarank._util.languages import check_language
 from metarank._util.parameters import check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
-from metarank.model.fitting.auto import EFFORTS, check_names
+from metarank.model.fitting.auto import EFFORTS, check_names, is_auto
 from metarank.ranker import Ranker, make_ranker
 from metarank.thresholds import LearnedCuts
 
@@ -60,7 +60,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
     elif not isinstance(ranker, Ranker):
         raise TypeError(f"ranker must be a name or a Ranker, got {ranker!r}")
     check_names(params["features"], params["shortlister"])
-    if not (isinstance(weight, str) and weight == "auto"):
+    if not is_auto(weight):
         check_real("propensity_weight", weight, 0, 10, "'auto' or a number in [0, 10]")
     LearnedCuts(params["threshold"])
     check_language(params["language"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +25,6 @@ from metarank.scorers.wrapped import BlockScorer, ObjectiveScorer
 from metarank.types.block_columns import BlockColumns
 from metarank.types.view import TrainingSet
 
-MODES = ("only", "union")
 # With more rows, classifiers of rows by their candidates cost more than all else.
 _MOST_ROWS = 20_000
 
@@ -62,29 +60,6 @@ def with_given(of_model: list[Source], given: TrainingInput) -> list[Source]:
     if pairs.features:
         sources.append(Source(PairFeatures(names=tuple(pairs.features)), proposes=False, describes=True))
     return sources
-
-
-def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates: bool) -> None:
-    """Raise ValueError if the sources that a user asks for contradict what is given."""
-    if mode not in MODES:
-        raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
-    if not has_candidates and mode != "only":
-        raise ValueError(f"candidates_mode={mode!r} needs candidates, got None")
-    shortlister = options.shortlister
-    is_auto = isinstance(shortlister, str) and shortlister == "auto"
-    if has_candidates and mode == "only" and not is_auto:
-        raise ValueError(
-            "shortlister must be 'auto' where candidates are given, which are then the only ones; "
-            f"candidates_mode='union' has both, got {shortlister!r:.80}"
-        )
-    if has_rows:
-        return
-    if not has_candidates:
-        raise ValueError("X is required unless candidates are given, got None")
-    for name in ("features", "shortlister"):
-        value = getattr(options, name)
-        if not (value is None or (isinstance(value, str) and value == "auto")):
-            raise ValueError(f"{name} must be 'auto' where X is None, got {value!r:.80}")
 
 
 def pairs_per_row(data: TrainingSet, sources: list[Source], size: int) -> int:
