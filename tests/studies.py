@@ -20,7 +20,7 @@ def study(*names: str) -> Iterator[None]:
         return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in own}
 
     path, others = list(sys.path), taken()
-    sys.path[:0] = map(str, folders)
+    sys.path[:0] = map(str, (*folders, EXPERIMENTS))
     try:
         yield
     finally:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from pages import table as table
 
 from metarank.data.compressed import plain_or_compressed
 
@@ -38,11 +39,6 @@ class Chapter:
 
 class NotHereError(Exception):
     """A set that the data folder does not have."""
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def with_error(values: Sequence[float] | np.ndarray, digits: int = 3) -> str:

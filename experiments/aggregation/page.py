@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pages import verdict
+
 import metarank
 
 _HERE = Path(__file__).resolve().parent
@@ -24,7 +26,7 @@ def write(records: dict[str, dict[str, Any]]) -> str:
     for record in records.values():
         parts += [f"## {record['title']}", record["text"]]
         if record["claims"]:
-            parts.append("\n".join(f"- {what}: {_verdict(holds)}" for what, holds in record["claims"]))
+            parts.append("\n".join(f"- {what}: {verdict(holds)}" for what, holds in record["claims"]))
     return "\n\n".join([*parts, _provenance(records)]) + "\n"
 
 
@@ -38,10 +40,6 @@ def _claims(records: dict[str, dict[str, Any]]) -> str:
     ]
     text = f"Of {len(claims)} claims checked, {sum(claims)} hold."
     return text + (" Those that do not:\n\n" + "\n".join(failed) if failed else "")
-
-
-def _verdict(holds: bool) -> str:
-    return "**holds**" if holds else "**does not hold**"
 
 
 def _provenance(records: dict[str, dict[str, Any]]) -> str:

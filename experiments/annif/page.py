@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from pages import table
 from sets import PART, Collection
 from systems import EPOCHS, TRIALS
 
@@ -102,14 +102,14 @@ def _of_set(of: Collection, rows: dict[str, Row]) -> str:
     gold = [uri for _, uris in of.parts["test"] for uri in set(uris)]
     unseen = [uri for uri in gold if uri not in trained]
     checksums = "; ".join(f"{name} {digest[:12]}" for name, digest in of.checksums.items())
-    table = []
+    lines = []
     for name, shown in SYSTEMS.items():
         if name in rows:
             row = rows[name]
             milliseconds = 1000 * row.suggest_cpu / len(of.parts["test"])
             cells = [_percent(row.figures[figure]) for figure in _FIGURES]
             cost = [f"{row.train_cpu:.0f}", f"{milliseconds:.1f}", f"{row.memory:,.0f}"]
-            table.append([shown, *cells, *cost])
+            lines.append([shown, *cells, *cost])
     said = [
         f"{SYSTEMS[name]}: {rows[name].said}."
         for name in ("tuned", "neural", "alone")
@@ -122,7 +122,7 @@ def _of_set(of: Collection, rows: dict[str, Row]) -> str:
 
 {counts}SHA-256 begins: {checksums}.
 
-{_table(["system", *_FIGURES, "train", "suggest", "MiB"], table)}
+{table(["system", *_FIGURES, "train", "suggest", "MiB"], lines)}
 
 {" ".join(said)}
 """
@@ -139,21 +139,21 @@ def _check(found: Found) -> str:
                     differences.append((abs(difference), of.name, SYSTEMS[name], ours, difference))
     if not differences:
         return ""
-    table = []
+    lines = []
     for figure in _ANNIF:
         _, at, system, _, difference = max(d for d in differences if d[3] == figure)
-        table.append([figure, f"{100 * difference:+.2f}", f"{system}, {at}"])
+        lines.append([figure, f"{100 * difference:+.2f}", f"{system}, {at}"])
     return f"""## Beside Annif's own evaluation
 
 The largest difference of a figure to that of Annif's own evaluation of the same suggestions. Annif orders
 equal scores in another way.
 
-{_table(["figure", "ours less Annif's", "of"], table)}
+{table(["figure", "ours less Annif's", "of"], lines)}
 """
 
 
 def _claims(found: Found) -> str:
-    table = []
+    lines = []
     for of, rows in found.values():
         there = [rows[name] for name in ENSEMBLES if name in rows]
         every = [row for name, row in rows.items() if name not in OURS]
@@ -174,7 +174,7 @@ def _claims(found: Found) -> str:
             ]
             kept = min(gains) >= LEAST_GAIN and ours.cpu <= MOST_COST * best.cpu
             cells = [*(f"{100 * gain:+.1f} %" for gain in gains), *(f"{cost:.2f}" for cost in costs)]
-            table.append([f"{of.name}, {SYSTEMS[name]}", *cells, "yes" if kept else "no"])
+            lines.append([f"{of.name}, {SYSTEMS[name]}", *cells, "yes" if kept else "no"])
     head = ["set, system", "nDCG@10", "F1@5", "train", "suggest", "both", "both, cheapest", "reached"]
     return f"""## metarank beside the best of Annif
 
@@ -183,14 +183,9 @@ the suggestions for the test records and of both, as ratios to those of Annif's 
 *both, cheapest*: to those of the cheapest of Annif's ensembles. *reached*: {LEAST_GAIN:.0%} more in both
 figures at no more than {MOST_COST:.0%} of both costs.
 
-{_table(head, table)}
+{table(head, lines)}
 """
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])

@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+
+from pages import log
 
 ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")} | {
     "TF_NUM_INTRAOP_THREADS": "1",
@@ -46,10 +47,6 @@ class Only:
 
 class Failed(Exception):
     """A step ended with an error."""
-
-
-def log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def kept(

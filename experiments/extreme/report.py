@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 
 from borrowed_runs import (
     SEED,
@@ -23,6 +22,7 @@ from borrowed_runs import (
 )
 from contenders import group_of
 from judging import COLUMNS
+from pages import bullets, cpu_model, number
 from sets import curve_of
 from verdicts import Row, Verdict, verdicts
 
@@ -145,20 +145,3 @@ def _provenance(sets: Sequence[Measured]) -> str:
         lines.append(f"measured with another state of the sources: {', '.join(older)}")
     lines += [f"sha256 of {m.dataset.name} as text: {m.dataset.checksum}" for m in sets]
     return bullets(lines)
-
-
-def bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def number(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{digits}f}"
-
-
-def cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

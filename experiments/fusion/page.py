@@ -8,6 +8,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import scipy
+from pages import table
 
 # Of the set's META.json and of the report of the published experiments.
 PUBLISHED = {
@@ -24,11 +25,6 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def _fusion(found: dict[str, Any]) -> str:
     rows = [[name, *map(_percent, values), "-"] for name, values in PUBLISHED.items()]
     for name, values in found["rows"].items():
@@ -43,7 +39,7 @@ the training documents. Against all gold labels. CPU seconds of fit and ranking 
 `MetaRanker().fit(None, Y, candidates=...)`: settings that no row names are the defaults. Those of
 the last row serve deep lists; they were chosen by three folds of the training documents.
 
-{_table(["system", *_FUSION], rows)}
+{table(["system", *_FUSION], rows)}
 
 What metarank chose: {choices}.
 
@@ -64,7 +60,7 @@ Each of five parts is tested once, by fits on the four others; means. BM25 propo
 (`pair_features=`). LightGBM has the same columns; its rounds are chosen on one of the four parts and learned
 again from all. metarank has its default settings. CPU seconds of fit and ranking on one thread.
 
-{_table(["system", *_LETOR], rows)}
+{table(["system", *_LETOR], rows)}
 """
 
 
@@ -82,7 +78,7 @@ from retrievers that did not see the row's fold (`folds=`). Cost: CPU time of me
 training rows and ranking) by that of the retriever (its fits without each fold and on all rows,
 and its answers).
 
-{_table(["set, retriever", *_RERANKING, "cost"], rows)}
+{table(["set, retriever", *_RERANKING, "cost"], rows)}
 """
 
 

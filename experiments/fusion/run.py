@@ -26,25 +26,22 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
 import retrievers  # noqa: E402
 from letor import compared  # noqa: E402
 from page import write_page  # noqa: E402
+from pages import log  # noqa: E402
 from reranking import reranked  # noqa: E402
+from whole_page import WholePage, add_options  # noqa: E402
 from yso import fused  # noqa: E402
 
 import metarank  # noqa: E402
-
-sys.path.append(str(Path(__file__).resolve().parent.parent))
-from whole_page import WholePage, add_options  # noqa: E402
 
 _HERE = Path(__file__).parent
 FUSION, LETOR = "yso-en", "mq2008"
 RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
 SEED = 0
-
-
-def log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 _STUDIES = Path(__file__).resolve().parent.parent
-sys.path += [str(_STUDIES / name) for name in ("extreme", "search_filters")]
+sys.path += [*(str(_STUDIES / name) for name in ("extreme", "search_filters")), str(_STUDIES)]
 
-from borrowed_runs import (  # noqa: E402
+from borrowed_runs import (
     PEERS,
     REFERENCE,
     SINGLES,
@@ -22,40 +22,10 @@ from borrowed_runs import (  # noqa: E402
     log,
     version_of,
 )
-from contenders import PIPELINE, SHORTLISTERS, WITH_NAMES  # noqa: E402
-from judging import Judge  # noqa: E402
-from measure import clocked, yardstick  # noqa: E402
-from report import bullets, cpu_model, number  # noqa: E402
-from runs import THREAD_VARIABLES  # noqa: E402
-from sets import available  # noqa: E402
-
-sys.path.append(str(_STUDIES))
-from whole_page import WholePage, add_options  # noqa: E402
-
-__all__ = [
-    "PEERS",
-    "PIPELINE",
-    "REFERENCE",
-    "SHORTLISTERS",
-    "SINGLES",
-    "THREAD_VARIABLES",
-    "WITH_NAMES",
-    "Figures",
-    "Judge",
-    "Laboratory",
-    "Prepared",
-    "Run",
-    "Setting",
-    "WholePage",
-    "add_options",
-    "available",
-    "bullets",
-    "clocked",
-    "cpu_model",
-    "digest_of_sources",
-    "environments",
-    "log",
-    "number",
-    "version_of",
-    "yardstick",
-]
+from contenders import PIPELINE, SHORTLISTERS, WITH_NAMES
+from judging import Judge
+from measure import clocked, yardstick
+from report import bullets, cpu_model, number
+from runs import THREAD_VARIABLES
+from sets import available
+from whole_page import WholePage, add_options

@@ -54,6 +54,7 @@ from borrowed import (
     number,
     version_of,
 )
+from pages import table
 
 from metarank import metrics
 
@@ -277,14 +278,14 @@ class Study:
             head = ["contender", *(f"{time} ({', '.join(YARDSTICKS)})" for time in TIMES)]
             head += ["fit MiB", "model MiB", "nDCG@5", "PSP@5", "yardstick"]
             parts.append(f"## One row and batches\n\n{_ROWS}")
-            parts += [f"### {name}\n\n{_table(head, _rows_of(of))}" for name, of in self.runs.items()]
+            parts += [f"### {name}\n\n{table(head, _rows_of(of))}" for name, of in self.runs.items()]
         if few:
-            parts.append(f"## A few hundred labels\n\n{_FEW}\n\n{_table(_FIT_HEAD, _fit_rows(few))}")
+            parts.append(f"## A few hundred labels\n\n{_FEW}\n\n{table(_FIT_HEAD, _fit_rows(few))}")
         if small:
-            parts.append(f"## Small label sets\n\n{_SMALL}\n\n{_table(_FIT_HEAD, _fit_rows(small))}")
+            parts.append(f"## Small label sets\n\n{_SMALL}\n\n{table(_FIT_HEAD, _fit_rows(small))}")
         if self.halves:
             head = ["set", "", "nDCG@5", "PSP@5", "R@100", *TIMES, "pairs described", "yardstick"]
-            parts.append(f"## The cascade\n\n{_CASCADE}\n\n{_table(head, _cascade_rows(self.halves))}")
+            parts.append(f"## The cascade\n\n{_CASCADE}\n\n{table(head, _cascade_rows(self.halves))}")
         return "\n\n".join([*parts, "## How it was made", self._provenance()]) + "\n"
 
     def _provenance(self) -> str:
@@ -364,11 +365,6 @@ def _stem(name: str, rows: int | None, contender: str) -> str:
 
 def _title(name: str, rows: int | None) -> str:
     return name if rows is None else f"{name}, {rows:,} rows"
-
-
-def _table(head: Row, rows: Iterable[Row]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _rows_of(measured: dict[Setting, Figures]) -> Iterable[Row]:

@@ -17,13 +17,14 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
-from measuring import measure
-from scale_tables import write
-
-from metarank import Dataset, data
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from measuring import measure
+from scale_tables import write
 from whole_page import WholePage, add_options
+
+from metarank import Dataset, data
 
 _HERE = Path(__file__).parent
 

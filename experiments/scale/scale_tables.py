@@ -7,6 +7,7 @@ from typing import Any
 
 from extrapolation import ASKED, FITS, RANKED_ROWS, Cluster, forecast, laws
 from measuring import speed_up, speed_up_by_split
+from pages import table
 
 # Fewer rows have a ridge over all labels, and more folds than one.
 LEAST_ROWS = 10_000
@@ -64,7 +65,7 @@ def _measured(runs: Sequence[dict[str, Any]]) -> str:
         "one worker's seconds: two workers on threads of one core need more seconds for the same tasks. "
         "The same model: its saved folder has the same digest."
     )
-    return f"## 1 and 2 workers\n\n{note}\n\n{_table(header, rows)}"
+    return f"## 1 and 2 workers\n\n{note}\n\n{table(header, rows)}"
 
 
 def _by_task(runs: Sequence[dict[str, Any]]) -> str:
@@ -74,7 +75,7 @@ def _by_task(runs: Sequence[dict[str, Any]]) -> str:
         + [f"{run['task_cpu_s'].get(kind, 0.0):.1f} ({run['tasks'].get(kind, 0)})" for kind in kinds]
         for run in runs
     ]
-    return "## CPU seconds by kind of task (their number)\n\n" + _table(
+    return "## CPU seconds by kind of task (their number)\n\n" + table(
         ["set", "rows", "workers", *kinds], rows
     )
 
@@ -82,11 +83,11 @@ def _by_task(runs: Sequence[dict[str, Any]]) -> str:
 def _forecast(runs: Sequence[dict[str, Any]]) -> str:
     found, cluster = laws(runs), Cluster()
     said = forecast(runs, TARGET_ROWS, cluster)
-    exponents = _table(
+    exponents = table(
         ["quantity", "exponent of n", f"at {TARGET_ROWS:,} rows"],
         [[name, f"{law.exponent:.2f}", f"{law(TARGET_ROWS):.3g}"] for name, law in found.items()],
     )
-    stages = _table(
+    stages = table(
         ["", ""],
         [
             [name, f"{v / 3600:.2f} h" if name.endswith("_s") else f"{v / 1e9:,.0f} GB"]
@@ -129,7 +130,7 @@ def _checked(runs: Sequence[dict[str, Any]], other: dict[str, Any]) -> str:
         f"{n:,} rows of {other['terms_per_row']:.0f} terms and {other['labels_per_row']:.1f} of "
         f"{other['n_labels']:,} labels; the made sets have {runs[0]['terms_per_row']:.0f} terms and "
         f"{runs[0]['labels_per_row']:.1f} labels a row.\n\n"
-        + _table(["quantity", "by the laws", "measured", "ratio"], rows)
+        + table(["quantity", "by the laws", "measured", "ratio"], rows)
     )
 
 
@@ -138,8 +139,3 @@ def _with_one_worker(run: dict[str, Any], runs: Sequence[dict[str, Any]]) -> dic
         return None
     same = ("set", "n_rows", "effort")
     return next((one for one in runs if one["n_workers"] == 1 and all(one[k] == run[k] for k in same)), None)
-
-
-def _table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)

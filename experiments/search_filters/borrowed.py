@@ -6,27 +6,11 @@ import sys
 from pathlib import Path
 
 _SPEED = Path(__file__).resolve().parent.parent / "shortlist_speed"
-sys.path.append(str(_SPEED))
+sys.path += [str(_SPEED), str(_SPEED.parent)]
 
-import environments  # noqa: E402
-from adapters.forms import top_of_rows  # noqa: E402
-from datasets import Prepared  # noqa: E402
-from measure import clocked, memory, start_of_peak, yardstick  # noqa: E402
-from runs import Laboratory, Run, digest_of_sources, log, version_of  # noqa: E402
-from settings import Setting  # noqa: E402
-
-__all__ = [
-    "Laboratory",
-    "Prepared",
-    "Run",
-    "Setting",
-    "clocked",
-    "digest_of_sources",
-    "environments",
-    "log",
-    "memory",
-    "start_of_peak",
-    "top_of_rows",
-    "version_of",
-    "yardstick",
-]
+import environments
+from adapters.forms import top_of_rows
+from datasets import Prepared
+from measure import clocked, memory, start_of_peak, yardstick
+from runs import Laboratory, Run, digest_of_sources, log, version_of
+from settings import Setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from borrowed import digest_of_sources, version_of
 from cells import Figures, packages
 from claims import claims_of
 from contenders import ALL, BILSTM, ENCODERS, FEW_ROWS, FEWER, FOUR, Contender
+from pages import bullets, cpu_model, number, table
 from parts import HEAD_SHARE
 from worth import TABLE_1, TABLE_2, UNSEEN_RECALL
 
@@ -64,7 +65,7 @@ def write(sets: Sequence[Measured], split_seed: int) -> str:
     for name, of_set in claims.items():
         if of_set:
             lines = (f"{told}: {_VERDICTS[holds]}" for told, holds in of_set)
-            parts += [f"### {name}", _bullets(lines)]
+            parts += [f"### {name}", bullets(lines)]
     parts += ["## The sets", _sets(sets), _how_read()]
     for measured in sets:
         if measured.values:
@@ -94,7 +95,7 @@ def _sets(sets: Sequence[Measured]) -> str:
         s = measured.statistics
         cells = [_count(s[name]) for name in (*names, *_OF_LABELS[:-1])]
         rows.append([measured.name, *cells, f"{100 * s['share of head']:.1f}"])
-    return _table(["set", *names, *_OF_LABELS[:-1], "% head"], rows)
+    return table(["set", *names, *_OF_LABELS[:-1], "% head"], rows)
 
 
 def _tables(measured: Measured) -> list[str]:
@@ -138,7 +139,7 @@ def _comparison(measured: Measured, shown: list[str], columns: Sequence[str]) ->
             told = with_deviation(measured.of(name, column))
             row.append(f"**{told}**" if means[name, column] == best[column] else told)
         rows.append(row)
-    return _table(["", "n", *columns], rows)
+    return table(["", "n", *columns], rows)
 
 
 def _costs(measured: Measured) -> str:
@@ -148,10 +149,10 @@ def _costs(measured: Measured) -> str:
             continue
         figures = measured.figures[contender.name]
         n = figures[0]["n_parameters"]
-        medians = [_number(float(np.median([f[cost] for f in figures]))) for cost in _COSTS]
+        medians = [number(float(np.median([f[cost] for f in figures]))) for cost in _COSTS]
         yardstick = float(np.median([f["yardstick_cpu_s"] for f in figures]))
         rows.append([contender.name, f"{n / 1e6:.2f}" if n else "", *medians, f"{yardstick:.2f}"])
-    return _table(["", "M parameters", *_COST_HEAD, "yardstick"], rows) + (
+    return table(["", "M parameters", *_COST_HEAD, "yardstick"], rows) + (
         "\n\n*train*: CPU seconds; *batch*: CPU milliseconds a test text, all in one call; *single*: median "
         "wall milliseconds of calls with one text; *memory*: growth of the peak while training; *yardstick*: "
         "CPU seconds of a fixed piece of work just before, which other processes on the machine lengthen."
@@ -178,13 +179,13 @@ def _unseen(sets: Sequence[Measured]) -> list[str]:
         f"pairs of a test row and one of these labels that are among the first {UNSEEN_RECALL} of *all* "
         "labels, in per cent (seeds). ID-only, trees and the pipeline without names cannot rank such a label."
     )
-    return ["## Labels never seen", text, _table(["set", "labels", "pairs", *names, "without names"], rows)]
+    return ["## Labels never seen", text, table(["set", "labels", "pairs", *names, "without names"], rows)]
 
 
 def _provenance(sets: Sequence[Measured], split_seed: int) -> str:
     every = [figures for measured in sets for of_row in measured.figures.values() for figures in of_row]
     lines = [
-        f"{_cpu_model()}, {os.cpu_count()} cores, one thread a cell, Python {platform.python_version()}",
+        f"{cpu_model()}, {os.cpu_count()} cores, one thread a cell, Python {platform.python_version()}",
         ", ".join(f"{name} {version}" for name, version in packages().items()),
         f"metarank {version_of('metarank')}, omikuji {version_of('omikuji')}",
         f"split seed {split_seed}; cells: {len(every)}",
@@ -198,7 +199,7 @@ def _provenance(sets: Sequence[Measured], split_seed: int) -> str:
         low, middle, high = min(yardsticks), float(np.median(yardsticks)), max(yardsticks)
         lines.append(f"yardstick {low:.2f} to {high:.2f} CPU s (median {middle:.2f})")
     lines += [f"sha256 of {measured.name}: {measured.checksum}" for measured in sets]
-    return _bullets(lines)
+    return bullets(lines)
 
 
 def with_deviation(values: np.ndarray) -> str:
@@ -207,26 +208,5 @@ def with_deviation(values: np.ndarray) -> str:
     return f"{mean} ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else mean
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
 def _count(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
-
-
-def _number(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{digits}f}"
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -6,13 +6,13 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 from compare import ACCURACY, RULES, Duel, Summary, duels, medians
 from datasets import Prepared
+from pages import cpu_model, table
 from runs import Figures, Run, digest_of_sources, version_of
 from settings import OURS, PEERS, SEED, SINGLES, K, Setting
 
@@ -50,11 +50,6 @@ def write(sets: dict[str, Prepared], results: dict[str, Results]) -> str:
         parts += ["## Growth", *_growth(results["growth"])]
     parts += ["## How it was made", _provenance(sets, [r for part in results.values() for r in part])]
     return "\n\n".join(parts) + "\n"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def number(value: float) -> str:
@@ -170,7 +165,7 @@ def _provenance(sets: dict[str, Prepared], results: Results) -> str:
     yardsticks = [figures["yardstick_cpu_s"] for _, figures in results if "failed" not in figures]
     packages = ("numpy", "scipy", "metarank-ltr")
     lines = [
-        f"- {_cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seed {SEED}",
+        f"- {cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seed {SEED}",
         "- " + ", ".join(f"{package} {version(package)}" for package in packages),
         "- " + ", ".join(f"{system} {version_of(system)}" for system in ("omikuji", "pecos", "napkinxc")),
     ]
@@ -185,10 +180,3 @@ def _provenance(sets: dict[str, Prepared], results: Results) -> str:
         lines.append(f"- measured with another state of the sources: {', '.join(sorted(older))}")
     lines += [f"- sha256 of {name} as text: {dataset.checksum}" for name, dataset in sets.items()]
     return "\n".join(lines)
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

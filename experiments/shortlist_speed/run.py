@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
 import page
 from datasets import Prepared, prepare
 from environments import DEFAULT_FOLDER
 from runs import Figures, Laboratory, Run, log
 from settings import DEFAULT, GROWING, GROWTH, OURS, PEERS, SETS, TWO_THREADS_SETS, Extreme
-
-sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options
 
 _HERE = Path(__file__).parent

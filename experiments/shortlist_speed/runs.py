@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -16,6 +14,8 @@ from typing import Any
 import accuracy
 from datasets import Prepared
 from environments import ENVIRONMENTS, python_of
+from pages import digest_of_sources
+from pages import log as log
 from settings import SINGLES, K, Setting
 
 import metarank
@@ -167,17 +167,3 @@ class Laboratory:
 
 def version_of(system: str) -> str:
     return ENVIRONMENTS[system].version if system in ENVIRONMENTS else metarank.__version__
-
-
-def digest_of_sources() -> str:
-    """sha256 of metarank's sources: runs of ours that differ in it were made by different code."""
-    folder = Path(metarank.__file__).parent
-    digest = hashlib.sha256()
-    for suffix in ("py", "cpp", "h"):
-        for file in sorted(folder.rglob(f"*.{suffix}")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from corruption import xreg_zero
+from ablations import xreg_zero
 
 from metarank import Candidates
 from metarank.metrics import precision_recall_curve

@@ -12,7 +12,7 @@ from problems import EXTREME
 from metarank import Candidates
 
 _SPEED = Path(__file__).resolve().parent.parent / "shortlist_speed"
-sys.path.append(str(_SPEED))
+sys.path += [str(_SPEED), str(_SPEED.parent)]
 
 from datasets import prepare  # noqa: E402
 from runs import Laboratory, Run  # noqa: E402

@@ -17,14 +17,14 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
 from ablations import filtering_and_reranking, parameters  # noqa: E402
 from curves import draw_curves, with_zero  # noqa: E402
 from problems import SETS, load_problem  # noqa: E402
 from sections import Results, write  # noqa: E402
 from study import Study, log  # noqa: E402
 from systems import Settings, systems_for  # noqa: E402
-
-sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options  # noqa: E402
 
 _HERE = Path(__file__).parent

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 from ablations import FIXED_ALPHA
+from pages import bullets, number, table, verdict
 from problems import NATURAL, SEED, Problem
 from study import Figures, digest_of_sources, labelwise
 from systems import PEERS, SHORT_LISTS
@@ -356,25 +356,6 @@ def provenance(results: Results) -> str:
         lines.append(f"measured with another state of the sources: {', '.join(sorted(older))}")
     lines += [f"sha256 of {name}: {problem.checksum}" for name, problem in results.problems.items()]
     return "## How it was made\n\n" + bullets(lines)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def number(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{digits}f}"
-
-
-def bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def verdict(holds: bool) -> str:
-    return "**holds**" if holds else "**does not hold**"
 
 
 def _is_propensity(problem: Problem) -> bool:

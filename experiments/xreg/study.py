@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import digest_of_sources, log
 from problems import Problem
 from systems import NotHere, Outcome, Settings, System
 
@@ -102,20 +101,6 @@ def labelwise(name: str) -> str:
     """The name of the same metric with points and labels swapped: "WP@5" becomes "WP-l@5"."""
     stem, _, k = name.partition("@")
     return f"{stem}-l@{k}" if k else f"{stem}-l"
-
-
-def digest_of_sources() -> str:
-    """sha256 of metarank's sources: figures that differ in it were made by different code."""
-    folder = Path(metarank.__file__).parent
-    digest = hashlib.sha256()
-    for suffix in ("py", "cpp", "h"):
-        for file in sorted(folder.rglob(f"*.{suffix}")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _key(problem: Problem, name: str, params: dict[str, Any]) -> str:

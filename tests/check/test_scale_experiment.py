@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from studies import study
 
 pytest.importorskip("distributed")
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "scale"
-sys.path.insert(0, str(FOLDER))
-
-import run as scale_run  # noqa: E402
-from extrapolation import RANKED_ROWS, Cluster, Law, forecast  # noqa: E402
-from measuring import speed_up  # noqa: E402
-from scale_tables import write  # noqa: E402
-
-sys.path.remove(str(FOLDER))
-for name in ("run", "measuring", "extrapolation", "scale_tables"):
-    sys.modules.pop(name)  # other experiments have files of these names
+with study("scale"):
+    import run as scale_run
+    from extrapolation import RANKED_ROWS, Cluster, Law, forecast
+    from measuring import speed_up
+    from scale_tables import write
 
 
 def figures(n_rows: int, n_workers: int = 1) -> dict:
