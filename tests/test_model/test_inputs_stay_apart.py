@@ -10,14 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import MetaRanker, MultiObjectiveRanker, data, load
-from metarank.shortlist import (
-    FastXML,
-    OneVsAll,
-    Parabel,
-    PfastreXML,
-    PfastXML,
-    XReg,
-)
+from metarank.shortlist import FastXML, OneVsAll, PfastreXML, PfastXML, XReg
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
@@ -26,19 +19,18 @@ N, L, D = 60, 5, 40
 QUICK = {"effort": "low", "n_jobs": 1, "n_folds": 2, "ranker": "logistic"}
 
 
-def sparse_rows(n=N, seed=0, counts=False, index=np.int32, kind=sp.csr_matrix):
+def sparse_rows(n=N, seed=0):
     X = sp.random(n, D, 0.2, "csr", np.float32, random_state=np.random.default_rng(seed))
-    X.data = np.ceil(X.data * 3) if counts else X.data
     X.sort_indices()
-    return kind((X.data, X.indices.astype(index), X.indptr.astype(index)), X.shape)
+    return X
 
 
 def dense_rows(n=N, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32)
 
 
-def relevance(n=N, seed=1, kind=sp.csr_matrix):
-    return kind((np.random.default_rng(seed).random((n, L)) < 0.4).astype(np.float32))
+def relevance(n=N, seed=1):
+    return sp.csr_matrix((np.random.default_rng(seed).random((n, L)) < 0.4).astype(np.float32))
 
 
 def names_of_rows(n=N):
@@ -129,16 +121,6 @@ def labels_of_texts():
 CASES = {
     "dense": (fit(), (dense_rows, lambda: values(relevance())), dense_rows),
     "sparse": (fit(), (sparse_rows, relevance), sparse_rows),
-    "counts": (fit(), (lambda: sparse_rows(counts=True), relevance), sparse_rows),
-    "arrays": (
-        fit(),
-        (lambda: sparse_rows(kind=sp.csr_array), lambda: relevance(kind=sp.csr_array)),
-        sparse_rows,
-    ),
-    "long indices": (fit(), (lambda: sparse_rows(index=np.int64), relevance), sparse_rows),
-    "columns": (fit(), (lambda: sparse_rows().tocsc(), lambda: relevance().tocsc()), sparse_rows),
-    "coordinates": (fit(), (lambda: sparse_rows().tocoo(), lambda: relevance().tocoo()), sparse_rows),
-    "blocks": (fit(), (lambda: sparse_rows().tobsr((1, 1)), lambda: relevance().tobsr((1, 1))), sparse_rows),
     "frames": (
         fit(),
         (lambda: pd.DataFrame(dense_rows()), lambda: pd.DataFrame(values(relevance()))),
@@ -146,12 +128,6 @@ CASES = {
     ),
     "lists": (fit(), (lambda: dense_rows().tolist(), names_of_rows), dense_rows),
     "texts": (fit(), (some_texts, labels_of_texts), some_texts),
-    "array of texts": (fit(), (lambda: np.array(some_texts(), object), labels_of_texts), some_texts),
-    "names of labels": (
-        lambda X, Y, names: MetaRanker(**QUICK).fit(X, Y, labels=names),
-        (some_texts, labels_of_texts, lambda: ["wave", "bread", "code"]),
-        some_texts,
-    ),
     "Dataset": (fit(), (dataset,), sparse_rows),
     "shortlisted": (fit(shortlister=["neighbors", "parabel"]), (sparse_rows, relevance), sparse_rows),
     "weights and exclusions": (
@@ -163,11 +139,6 @@ CASES = {
             lambda: sp.csr_matrix(np.eye(N, L, dtype=np.float32)),
         ),
         sparse_rows,
-    ),
-    "excluded lists": (
-        lambda X, Y, e: MetaRanker(**QUICK).fit(X, Y, exclude=e),
-        (dense_rows, relevance, lambda: [[i % L] for i in range(N)]),
-        dense_rows,
     ),
     "several objectives": (
         fit(ranker="auto"),
@@ -202,11 +173,6 @@ CASES = {
         type(kind).__name__: (alone(kind), (sparse_rows, relevance, lambda: np.ones(N)), sparse_rows)
         for kind in (FastXML(n_trees=1), PfastXML(n_trees=1), PfastreXML(n_trees=1), XReg(n_trees=1))
     },
-    "Parabel of label vectors": (
-        lambda X, Y, V: Parabel(n_trees=1, label_vectors=V).fit(X, Y, n_jobs=1),
-        (sparse_rows, relevance, lambda: np.random.default_rng(0).normal(size=(L, 4)).astype(np.float32)),
-        sparse_rows,
-    ),
     "LabelEmbedder": (embedded, (some_texts, labels_of_texts, lambda: list(makers.TOPICS)), some_texts),
     "OneVsAll": (
         lambda X, Y: OneVsAll().fit(TrainingSet(X, Y, np.zeros(N, np.int32)).view(), n_jobs=1),

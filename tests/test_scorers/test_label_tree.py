@@ -222,33 +222,6 @@ def test_every_edge_minimises_its_objective(cls, params, loss):
 
 
 @pytest.mark.parametrize("relevance", ["graded", "inverse-propensity"])
-def test_units_of_a_label_do_not_change_what_is_learned(relevance):
-    """Relevances of each label in units of their own: divided by their own maxima, the trees are the same,
-    and scores follow the units."""
-    X, Y = problem(200, 40)
-    units = np.random.default_rng(0).uniform(0.1, 100, 40).astype(np.float32)
-    other = sp.csr_matrix(Y.multiply(units[None, :]).astype(np.float32))
-    one, two = (small(XReg, relevance=relevance, normalize="label").fit(X, y) for y in (Y, other))
-    pairs = Candidates.all_labels(200, 40)
-    a, b = (m.scale_ * np.exp(m.score(rows(X), pairs)["xreg"].astype(np.float64)) for m in (one, two))
-    factor = 1.0 if relevance == "inverse-propensity" else units[pairs.labels]
-    np.testing.assert_allclose(b, a * factor, rtol=1e-3, atol=1e-6)
-
-
-def test_one_maximum_of_all_keeps_the_labels_apart():
-    """Two labels of the same rows, one of a tenth of the grades: estimates are those of the grades."""
-    X = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
-    Y = np.repeat(np.array([[4.0, 0.4, 0], [0, 0.2, 2]], np.float32), 50, axis=0)
-    for name in ("global", "label"):
-        model = small(XReg, C=1000.0, max_epochs=300, normalize=name).fit(X, Y)
-        assert model.label_scale_.tolist() == pytest.approx([4, 4, 4] if name == "global" else [4, 0.4, 2])
-        found = model.shortlist(np.eye(2, dtype=np.float32), 3)
-        np.testing.assert_allclose(
-            found.to_dense(found.scores["xreg"])[Y[[0, 50]] > 0], [4, 0.4, 0.2, 2], atol=0.1
-        )
-
-
-@pytest.mark.parametrize("relevance", ["graded", "inverse-propensity"])
 def test_the_better_normalization_is_found_on_held_out_rows(relevance, tmp_path):
     X, Y = problem(400, 40)
     model = small(XReg, relevance=relevance, normalize="auto").fit(X, Y)
@@ -305,23 +278,6 @@ def test_many_callers_at_once(cls):
     alone = [ask(i) for i in range(240)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(240))) == alone
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_any_container_of_the_same_numbers(cls):
-    X, Y = problem()
-    expected = answers(small(cls).fit(X, Y), X)
-    shuffled = X.copy()
-    for i in range(X.shape[0]):  # columns in descending order
-        part = slice(X.indptr[i], X.indptr[i + 1])
-        shuffled.indices[part], shuffled.data[part] = X.indices[part][::-1], X.data[part][::-1]
-    shuffled.has_sorted_indices = shuffled.has_canonical_format = False
-    halves = sp.csr_matrix(  # every value as the sum of two entries
-        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape
-    )
-    for other in (X.toarray().astype(np.float64), shuffled, halves, sp.csr_array(X), X.tocoo()):
-        assert answers(small(cls).fit(other, Y), other) == expected
-    assert answers(small(cls).fit(X, Y.toarray()), X) == expected
 
 
 # --- the three questions agree --------------------------------------------------

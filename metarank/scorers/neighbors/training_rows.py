@@ -74,10 +74,23 @@ class LabelRows:
         return sp.csr_matrix((np.ones(len(labels), np.float32), labels, indptr), (self.n_rows, self.n_labels))
 
 
-class DenseRows:
-    """Rows of a float32 matrix (n, d)."""
+class _Rows:
+    """The rows X of a training set; a copy builds its index anew."""
 
-    arrays: tuple[np.ndarray, ...] = ()
+    X: Any
+    arrays: tuple[np.ndarray, ...] = ()  # see `restored_rows`
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), (self.X,)
+
+    def queries(self, X: Features) -> Any:
+        """X as this index takes it; ValueError if it has another number of features."""
+        check_width(X, self.X.shape[1])
+        return dense(X) if isinstance(self.X, np.ndarray) else canonical_parts(X)
+
+
+class DenseRows(_Rows):
+    """Rows of a float32 matrix (n, d)."""
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
@@ -110,14 +123,6 @@ class DenseRows:
         """Whether the length of each row that is not zero is had as exactly as FAISS has it."""
         sq_norm = self._norms[0]
         return bool(_is_exact(sq_norm[sq_norm > 0]).all())
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return DenseRows, (self.X,)
-
-    def queries(self, X: Features) -> np.ndarray:
-        """X as this index takes it; ValueError if it has another number of features."""
-        check_width(X, self.X.shape[1])
-        return dense(X)
 
     def label_neighbors(
         self,
@@ -236,10 +241,8 @@ class DenseRows:
         return self._faiss[metric]
 
 
-class SparseRows:
+class SparseRows(_Rows):
     """Rows of a canonical float32 CSR matrix (n, d), in an inverted index; X is never made dense."""
-
-    arrays: tuple[np.ndarray, ...] = ()  # see `restored_rows`
 
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = as_canonical(X)
@@ -253,14 +256,6 @@ class SparseRows:
     def max_sq_norm(self) -> float:
         """The largest |y|^2, 0 without rows."""
         return float(self.index.max_sq_norm)
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return SparseRows, (self.X,)
-
-    def queries(self, X: Features) -> Parts:
-        """X as this index takes it; ValueError if it has another number of features."""
-        check_width(X, self.X.shape[1])
-        return canonical_parts(X)
 
     def label_neighbors(
         self,

@@ -20,7 +20,7 @@ from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
 from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
 from metarank.types.arrays import dense
-from metarank.types.candidates import Candidates
+from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.view import Features, TrainingView, fold_of_rows
 
 COLUMN = "tail_log_probability"
@@ -161,7 +161,8 @@ class TailClassifiers(LabelScorer):
         if kappa == 0:
             return LabelMeans.of_rows(X, indptr, rows, _LONGEST, max_terms=self.max_terms)
         text = as_canonical(unit_rows(view.label_text))
-        both = view.shared(f"{_WITH_NAMES} {kappa!r}", lambda _: _below(X, text, kappa))
+        below = text * np.float32(kappa)
+        both = view.shared(f"{_WITH_NAMES} {kappa!r}", lambda _: as_canonical(sp.vstack([X, below], "csr")))
         named = np.flatnonzero(np.diff(text.indptr))
         counts = np.diff(indptr)
         rows = np.insert(rows, indptr[1:][named], X.shape[0] + named).astype(np.int32)
@@ -254,13 +255,6 @@ def asks_for_names(name_weight: Any) -> bool:
     return not isinstance(name_weight, str) and name_weight > 0
 
 
-def _below(X: sp.csr_matrix, text: sp.csr_matrix, kappa: float) -> sp.csr_matrix:
-    """The rows of X, and below them the names, `kappa` long."""
-    both = sp.csr_matrix(sp.vstack([X, text * np.float32(kappa)], "csr"))
-    both.has_sorted_indices = both.has_canonical_format = True
-    return both
-
-
 def unit_rows(X: Features) -> Features:
     """The rows of X divided by their lengths, zero rows as they are; X itself if they are of unit length."""
     if sp.issparse(X):
@@ -269,10 +263,7 @@ def unit_rows(X: Features) -> Features:
         if np.all(factor == 1):
             return X
         data = (X.data * np.repeat(factor, np.diff(X.indptr))).astype(np.float32)
-        unit = sp.csr_matrix(X.shape, dtype=np.float32)  # filled like this SciPy does not check it again
-        unit.data, unit.indices, unit.indptr = data, X.indices, X.indptr
-        unit.has_sorted_indices = unit.has_canonical_format = True
-        return unit
+        return canonical_csr(data, X.indices, X.indptr, X.shape)
     X = dense(X)
     factor = _to_unit(_core.row_norms(X)[0].astype(np.float64))
     return X if np.all(factor == 1) else (X * factor[:, None]).astype(np.float32)
