@@ -14,6 +14,7 @@ import io
 import sys
 import tokenize
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -93,46 +94,27 @@ def _module_file(name: str) -> Path | None:
     return None
 
 
-def imported_files(file: Path) -> set[Path]:
-    """The files of the package that a file imports, wherever in it: within functions and for types too."""
+def imported(file: Path) -> set[str]:
+    """The modules of metarank that a file imports, wherever in it: within functions and for types too."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{file} imports by dots"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    paths = (_module_file(name) for name in names if name.split(".")[0] == "metarank")
-    return {path for path in paths if path is not None and path != file}
+    return {name for name in names if name.split(".")[0] == "metarank"}
 
 
-def circles() -> list[list[str]]:
-    """The groups of files each of which leads by imports to every other (Tarjan's components)."""
-    imports = {file: imported_files(file) for file in sorted(PACKAGE.rglob("*.py"))}
-    number: dict[Path, int] = {}
-    lowest: dict[Path, int] = {}
-    path: list[Path] = []
-    groups: list[list[str]] = []
-
-    def visit(file: Path) -> None:
-        number[file] = lowest[file] = len(number)
-        path.append(file)
-        for other in sorted(imports.get(file, ())):
-            if other not in number:
-                visit(other)
-                lowest[file] = min(lowest[file], lowest[other])
-            elif other in path:
-                lowest[file] = min(lowest[file], number[other])
-        if lowest[file] == number[file]:
-            at = path.index(file)
-            group = path[at:]
-            del path[at:]
-            if len(group) > 1:
-                groups.append(sorted(str(member.relative_to(PACKAGE)) for member in group))
-
-    for file in imports:
-        if file not in number:
-            visit(file)
-    return groups
+def circle() -> list[str]:
+    """Files each of which imports the next, if there are such; the first one is the last one too."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    imports = {file: {_module_file(name) for name in imported(file)} - {None, file} for file in files}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return [str(file.relative_to(PACKAGE)) for file in error.args[1]]
+    return []
 
 
 def main(arguments: list[str]) -> None:
@@ -153,8 +135,8 @@ def main(arguments: list[str]) -> None:
             print(f"long file: {file.relative_to(ROOT)}, {n_lines}")
         for name, length in long_functions(file):
             print(f"long function: {name}, {length}")
-    for group in circles():
-        print("circle:", ", ".join(group))
+    if found := circle():
+        print("circle:", ", ".join(found))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
+from house import imported
 
 PACKAGE = Path(__file__).parents[2] / "metarank"
 ROOMS = [
@@ -27,18 +27,6 @@ ROOMS = [
 # Names of the top level that lead into a room, for users; nothing within imports them.
 DOORS = ["plot", "serve", "shortlist"]
 FILES = sorted(PACKAGE.rglob("*.py"))
-
-
-def imported(file: Path) -> set[str]:
-    """The modules of metarank that a file imports, wherever in it: within functions and for types too."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            assert node.level == 0, f"{file} imports by dots"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] == "metarank"}
 
 
 def test_the_top_level_holds_rooms_and_doors():
