@@ -15,6 +15,7 @@ from metarank.persist.fields import Declared, Ids, Integer, Known, Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import HeldOutColumns, LabelScorer
 from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.given.lists import extremes, positions_of
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates, canonical_csr
@@ -288,41 +289,32 @@ class KeptScorer(LabelScorer):
         return cls(scorer=scorer, now=np.ascontiguousarray(now, np.int32), n_labels=n_labels)
 
     @cached_property
-    def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """(indptr int64 (L + 1), labels int32): the scorer's labels that each present label stands for."""
-        known = np.flatnonzero(self.now >= 0).astype(np.int32)
-        indptr = np.zeros(self.n_labels + 1, np.int64)
-        np.cumsum(np.bincount(self.now[known], minlength=self.n_labels), out=indptr[1:])
-        return indptr, known[np.argsort(self.now[known], kind="stable")]
+    def _members(self) -> sp.csr_matrix:
+        """CSR of ones (L, labels of the scorer): those that each present label stands for."""
+        known = np.flatnonzero(self.now >= 0)
+        ones = np.ones(len(known), np.int32)
+        return sp.csr_matrix((ones, (self.now[known], known)), (self.n_labels, len(self.now)))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """The columns of the scorer, float32 (m,)."""
         check_lists(candidates, X.shape[0], self.n_labels)
-        start, members = self._members
-        row_of_pair, labels = candidates.row_of_pair, candidates.labels
-        counts = np.diff(start)[labels]
-        first = np.cumsum(counts) - counts
-        known = members[np.arange(counts.sum()) + np.repeat(start[labels] - first, counts)]
-        row = np.repeat(row_of_pair, counts)
-        n_known = len(known)
-        unknown = np.setdiff1d(row_of_pair, row)  # rows without a candidate that the scorer knows
-        row, known = np.append(row, unknown), np.append(known, np.zeros(len(unknown), np.int32))
-        order = np.lexsort((known, row))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=candidates.n_rows))])
-        known_pairs = Candidates(indptr, known[order], len(self.now))
-        filled = np.flatnonzero(np.diff(indptr))
+        known = candidates.to_csr(np.ones(candidates.n_pairs, np.int32)) @ self._members
+        # Of rows without a candidate that the scorer knows, label 0.
+        empty = np.flatnonzero((np.diff(known.indptr) == 0) & (np.diff(candidates.indptr) > 0))
+        known = (
+            known + sp.csr_matrix((np.ones_like(empty), (empty, 0 * empty)), known.shape)
+        ).sorted_indices()
+        pairs = Candidates(known.indptr, known.indices, len(self.now))
+        now = self.now[pairs.labels]
+        at, is_asked = positions_of(candidates, Candidates.of_core(pairs.indptr, now, self.n_labels, {}))
+        is_asked &= now >= 0
+        blank, row = self.scorer.score_without_rows, candidates.row_of_pair
         columns = {}
-        for name, values in self.scorer.score(X, known_pairs, n_jobs=n_jobs).items():
-            lowest = np.zeros(candidates.n_rows, np.float32)
-            if len(filled):
-                lowest[filled] = np.minimum.reduceat(values, indptr[filled])
-            blank = self.scorer.score_without_rows
-            column = lowest[row_of_pair] if blank is None else np.full(len(labels), blank, np.float32)
-            by_pair = np.empty_like(values)
-            by_pair[order] = values
-            if n_known:
-                column[counts > 0] = np.maximum.reduceat(by_pair[:n_known], first[counts > 0])
-            columns[name] = column
+        for name, values in self.scorer.score(X, pairs, n_jobs=n_jobs).items():
+            column = np.full(len(row), -np.inf, np.float32)
+            np.maximum.at(column, at[is_asked], values[is_asked])
+            otherwise = extremes(known, values)[0][row] if blank is None else np.full(len(row), blank)
+            columns[name] = np.where(np.isneginf(column), otherwise, column).astype(np.float32)
         return columns
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:

@@ -112,13 +112,10 @@ class LabelVectorScorer(LabelScorer):
             ranking = self._labels.best_proposed(queries, k, n_jobs, self._index)
         else:
             ranking = self._labels.best(queries, k, n_jobs)
-        is_listed = (ranking.labels >= 0) & (ranking.scores > 0)
-        order = np.argsort(np.where(is_listed, ranking.labels, np.iinfo(np.int32).max), axis=1, kind="stable")
-        labels, scores, is_listed = (
-            np.take_along_axis(a, order, 1) for a in (ranking.labels, ranking.scores, is_listed)
-        )
-        indptr = np.concatenate([[0], np.cumsum(is_listed.sum(axis=1))]).astype(np.int64)
-        return Candidates(indptr, labels[is_listed], len(self.vectors_), {"label-vectors": scores[is_listed]})
+        scores = ranking.to_csr()
+        scores.data[scores.data < 0] = 0
+        scores.eliminate_zeros()
+        return Candidates.from_csr(scores, "label-vectors")
 
     @property
     def _uses_index(self) -> bool:

@@ -30,8 +30,7 @@ from metarank.types.label_names import OtherNames
 from metarank.types.view import Features, TrainingView
 
 COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
-# Of labels with alternative names: the best of all names, and how many occur whole.
-BEST = ("best_name_cosine", "best_name_share", "best_name_weighted_share", "best_name_words")
+# How many of the names of a label occur whole, where it has several.
 MATCHED = "names_matched"
 
 
@@ -76,8 +75,7 @@ class NameScorer(LabelScorer):
     proposal: ClassVar[str] = "names"
     # Of the core's columns those that describe a pair, by their number.
     described: ClassVar[dict[int, str]] = dict(enumerate(COLUMNS))
-    # The same of the best of a label's names; and the name of the number of names that occur whole.
-    of_best: ClassVar[dict[int, str]] = dict(enumerate(BEST))
+    # Those of the best of a label's names begin with "best_"; the number of names that occur whole.
     matched: ClassVar[str] = MATCHED
 
     saved: ClassVar[Spec] = Spec(
@@ -110,7 +108,7 @@ class NameScorer(LabelScorer):
         out = {name: evidence[number] for number, name in self.described.items()}
         if self.other_names_ is not None:
             best, matched = self._grouped.evidence(rows, candidates, n_jobs)
-            out |= {name: best[number] for number, name in self.of_best.items()}
+            out |= {f"best_{name}": best[number] for number, name in self.described.items()}
             out |= {self.matched: matched} if self.matched else {}
         return out
 
@@ -185,7 +183,6 @@ class SpellingScorer(NameScorer):
     proposal = "spelling"
     title = "spelling of label names alone"
     described: ClassVar[dict[int, str]] = {0: "spelling_cosine", 2: "spelling_share"}
-    of_best: ClassVar[dict[int, str]] = {0: "best_spelling_cosine", 2: "best_spelling_share"}
     matched = ""
 
 
