@@ -38,7 +38,7 @@ test-quick: $(TEST)
 # `make test COVERAGE=yes` before it went through.
 check: $(ALL)
 	$(PYTEST) -m check $(COVER) tests
-	$(BIN)/python tests/check/covered.py
+	$(BIN)/coverage report --skip-covered --sort=-miss
 
 # Killed, failed or interrupted at every system call of a write; says how many were tried.
 crash: $(TEST)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import random
-from types import SimpleNamespace
 
 import makers
-import numpy as np
 import pytest
 from fuzz import mutate, native
 from fuzz.readers import CORPUS, reader_targets
 from fuzz.targets import MODELS, ModelTarget
-from fuzz.uses import Failure, check_candidates, check_ranking, use
+from fuzz.uses import use
 from fuzz.workers import Task, run_targets
 
-from metarank import Candidates, load, persist
+from metarank import load, persist
 
 # Of each reader; what a mutant is depends on its number alone.
 N_MUTANTS = 125
@@ -58,28 +56,6 @@ def test_an_intact_model_answers_every_question(model, tmp_path, monkeypatch):
     rng = random.Random(0)
     monkeypatch.setattr(rng, "random", lambda: 1.0)  # rows as they are
     assert use(loaded, ModelTarget(model, tmp_path / "M").rows, rng, tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("labels", "scores"),
-    [
-        ([[0, 4]], [[1.0, 0.5]]),
-        ([[0, -2]], [[1.0, 0.5]]),
-        ([[1, 1]], [[1.0, 0.5]]),
-        ([[0, 1]], [[0.5, 1.0]]),
-        ([[0, 1]], [[1.0, np.nan]]),
-        ([[0, 1]], [[np.inf, 1.0]]),
-    ],
-)
-def test_answers_that_are_none(labels, scores):
-    given = SimpleNamespace(labels=np.array(labels), scores=np.array(scores, np.float32))
-    with pytest.raises(Failure):
-        check_ranking(given, 4)
-    order = np.argsort(labels[0])
-    found = np.array(labels[0], np.int32)[order], 4, {"s": np.array(scores[0], np.float32)[order]}
-    if labels != [[0, 1]] or not np.isfinite(scores).all():
-        with pytest.raises(Failure):
-            check_candidates(Candidates.of_core(np.array([0, 2]), *found), 4)
 
 
 class _Target:

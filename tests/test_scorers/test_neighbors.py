@@ -280,29 +280,6 @@ def test_a_rare_label_is_known_by_the_names_of_its_kin():
     np.testing.assert_allclose(kin, [0, 2 / np.sqrt(6), 0], rtol=1e-6)  # no label is its own kin
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda text: text[:-1], "text must have one row a label"),
-        (lambda text: _with(text, indices=text.indices + text.shape[1]), "text.indices"),
-        (lambda text: _with(text, indptr=text.indptr[::-1].copy()), "text.indptr"),
-    ],
-)
-def test_altered_names_are_refused_before_they_are_read(spoil, message):
-    data, Q = problem("sparse")
-    scorer = NeighborShortlister(names=True).fit(data.view())
-    scorer.label_text_ = spoil(scorer.label_text_)
-    with pytest.raises(ValueError, match=message):
-        scorer.score(Q, some_pairs(Q.shape[0]))
-
-
-def _with(matrix, **arrays):
-    out = matrix.copy()
-    for name, values in arrays.items():
-        setattr(out, name, values)
-    return out
-
-
 @KINDS
 @pytest.mark.parametrize("fold", [None, 2])
 def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
