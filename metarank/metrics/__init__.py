@@ -14,7 +14,6 @@ from metarank.metrics.significance_tests import (
     sign_test,
     significance,
     significance_mark,
-    wilcoxon_macro_f1,
     wilcoxon_rows,
 )
 from metarank.metrics.slices import FrequencyBin, few_values, frequency_bins
@@ -35,6 +34,5 @@ __all__ = [
     "sign_test",
     "significance",
     "significance_mark",
-    "wilcoxon_macro_f1",
     "wilcoxon_rows",
 ]

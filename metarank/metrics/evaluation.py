@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from metarank._util.modules import outside
-from metarank._util.printable import first_few
-from metarank.metrics.condensed import JudgedInputs
-from metarank.metrics.inputs import Inputs, as_relevance
+from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 from metarank.metrics.slices import slices_of
-from metarank.types.ranking import Ranking
 
 
 def evaluate(
@@ -29,7 +23,6 @@ def evaluate(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
-    judged: Any = None,
     slices: Any = None,
     label_counts: Any = None,
     n_jobs: int | None = None,
@@ -38,7 +31,7 @@ def evaluate(
 
     Parameters
     ----------
-    Y_true : (n, L) array or sparse matrix, or `metarank.data.Dataset`
+    Y_true : (n, L) array or sparse matrix, `metarank.data.Dataset`, or `metarank.metrics.relevance.Relevance`
         Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
         `Ranking` that has names; a label that the ranking does not know counts as missed, with a warning.
         All else has labels in the order of the scores.
@@ -59,12 +52,6 @@ def evaluate(
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
     parents : LabelDescriptions, (L, L) matrix, or list of lists of label ids (L), optional
         For the hierarchical metrics: the parents of each label, without cycles.
-    judged : CSR (n, L) or list of n lists of label ids, optional
-        Pairs that a person judged; those of `Y_true` are judged in any case. All other labels are removed
-        from rankings and label sets before the metric ("condensed lists", Sakai 2007), so that a label that
-        nobody looked at does not count as irrelevant. Of a CSR all stored entries count. Not for metrics that
-        count all labels: RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression
-        metrics.
     slices : sequence of n values, or "label frequency", optional
         Give the values apart for the rows of each value (a date, a source, ...), in the order of the values,
         rows without one last as "(none)". Or for labels by their number of training rows, in bins that hold
@@ -86,38 +73,28 @@ def evaluate(
     ------
     ValueError
         If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
-        scores are label ids, or `judged` or `slices` does not go with a metric.
+        scores are label ids, or `slices` does not go with a metric.
 
     Examples
     --------
     >>> Y, scores = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]]
     >>> evaluate(Y, scores, ["P@1", "R@2", "RankLoss"])
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
-    >>> evaluate(Y, scores, ["MAP"], judged=[[], [2]])
-    {'MAP': 1.0}
     >>> evaluate(Y, scores, ["P@1"], slices=["news", "web"])
     {'news': {'P@1': 1.0}, 'web': {'P@1': 1.0}}
     >>> evaluate(Y, scores, ["R@1"], slices="label frequency", label_counts=[9, 1, 1])
     {'1': {'R@1': 0.5}, '2-9': {'R@1': 1.0}}
     """
     metrics = parse_names(names)
-    of_labels = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "label_counts": label_counts}
-    Y_true, scores, options = in_one_order(Y_true, scores, of_labels)
-    label_counts = options.pop("label_counts")
-    options |= {"scale": scale, "parents": parents, "n_jobs": n_jobs}
-    if judged is None:
-        inputs = Inputs(Y_true, scores, **options)
-        inputs_of = dict.fromkeys(metrics, inputs)
-    else:
-        condensed = JudgedInputs(Y_true, scores, judged, **options)
-        inputs_of = {metric: condensed.of(metric) for metric in metrics}
+    inputs = Inputs(Y_true, scores, Y_pred, inv_propensity, scale, parents, n_jobs)
     if slices is None and label_counts is None:
-        return {str(metric): metric.value(of_all) for metric, of_all in inputs_of.items()}
-    parts = slices_of(slices, label_counts, as_relevance(Y_true))
-    return {
-        name: {str(metric): metric.value(part.of(of_all, metric)) for metric, of_all in inputs_of.items()}
-        for name, part in parts.items()
-    }
+        return {str(metric): metric.value(inputs) for metric in metrics}
+    parts = slices_of(slices, label_counts, inputs, metrics)
+    out: dict[str, Any] = {}
+    for name, part_of in parts.items():
+        part = cache(part_of)
+        out[name] = {str(metric): metric.value(part(inputs, metric.needs == "sets")) for metric in metrics}
+    return out
 
 
 def per_row(
@@ -129,7 +106,6 @@ def per_row(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
-    judged: Any = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
@@ -142,8 +118,8 @@ def per_row(
     Raises
     ------
     ValueError
-        For a metric that is not a mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k,
-        LabelCoverage), and as in `evaluate`.
+        For a metric that is not a mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k),
+        and as in `evaluate`.
 
     Examples
     --------
@@ -151,13 +127,7 @@ def per_row(
     array([ 1., nan])
     """
     metric = Metric.parse(name)
-    of_labels = {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
-    Y_true, scores, options = in_one_order(Y_true, scores, of_labels)
-    options |= {"scale": scale, "parents": parents, "n_jobs": n_jobs}
-    if judged is None:
-        inputs = Inputs(Y_true, scores, **options)
-    else:
-        inputs = JudgedInputs(Y_true, scores, judged, **options).of(metric)
+    inputs = Inputs(Y_true, scores, Y_pred, inv_propensity, scale, parents, n_jobs)
     values = metric.per_row(inputs)
     if values is None:
         raise ValueError(f"metric {str(metric)!r} is not a mean over rows")
@@ -169,71 +139,3 @@ def parse_names(names: Iterable[str | Metric]) -> list[Metric]:
     if isinstance(names, (str, Metric)):
         raise TypeError(f"names must be a list of metrics, got {names!r}")
     return [Metric.parse(name) for name in names]
-
-
-def in_one_order(Y_true: Any, scores: Any, of_labels: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Relevances, scores and what is told of each label, all with the same labels in the same order.
-
-    Parameters
-    ----------
-    Y_true : relevances, or a Dataset, whose labels may be others, in another order, than those of the ranking
-    scores : as of `evaluate`
-    of_labels : dict
-        "Y_pred", "inv_propensity" and "label_counts", each None or of the labels of `scores`.
-
-    Returns
-    -------
-    Y_true, scores, of_labels
-        As they are unless `Y_true` is a Dataset. Otherwise its relevances, at the places of the ranking's
-        labels where both have names. Labels of the data that the ranking does not know stand behind them,
-        with a warning: they are not listed, in no label set, have no training row and the greatest inverse
-        propensity.
-
-    Raises
-    ------
-    ValueError
-        If two labels that are relevant for some row share a name, or two of the ranking's do.
-    """
-    if not (hasattr(Y_true, "Y") and hasattr(Y_true, "label_names")):
-        return Y_true, scores, dict(of_labels)
-    Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
-    known = scores.label_names if isinstance(scores, Ranking) else None
-    if known is None or names is None or list(names) == list(known):
-        return Y, scores, dict(of_labels)
-    place = {name: label for label, name in enumerate(known)}
-    used = np.unique(Y.indices)
-    relevant = [names[label] for label in used]
-    for what, some in (("scores", known), ("Y_true", relevant)):
-        if len(set(some)) < len(some):
-            twice = next(name for i, name in enumerate(some) if name in some[:i])
-            raise ValueError(
-                f"{what} must have labels of different names to be matched by name, got {twice!r} twice"
-            )
-    unknown = [name for name in relevant if name not in place]
-    place |= {name: len(known) + i for i, name in enumerate(unknown)}
-    target = np.zeros(Y.shape[1], Y.indices.dtype)
-    target[used] = [place[name] for name in relevant]
-    Y = sp.csr_matrix((Y.data, target[Y.indices], Y.indptr), shape=(Y.shape[0], len(place)))
-    Y.sort_indices()
-    if not unknown:
-        return Y, scores, dict(of_labels)
-    n_pairs = int(np.count_nonzero(Y.indices >= len(known)))
-    warnings.warn(
-        f"labels that the ranking does not know: {len(unknown)} ({first_few(unknown)}), in {n_pairs} of "
-        f"{Y.nnz} relevant pairs, which count as missed",
-        stacklevel=outside(),
-    )
-    scores = replace(scores, n_labels=len(place), label_names=[*known, *unknown])
-    return Y, scores, {name: _wider(name, value, len(unknown)) for name, value in of_labels.items()}
-
-
-def _wider(name: str, value: Any, more: int) -> Any:
-    """What is told of the labels, for so many more that nothing is known of."""
-    if value is None:
-        return None
-    if name == "Y_pred":
-        sets = sp.csr_matrix(value)
-        return sp.csr_matrix((sets.data, sets.indices, sets.indptr), (sets.shape[0], sets.shape[1] + more))
-    value = np.asarray(value)
-    unseen = 0 if name == "label_counts" else value.max(initial=1.0)
-    return np.append(value, np.full(more, unseen, value.dtype))

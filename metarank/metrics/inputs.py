@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
+from metarank.metrics.relevance import Relevance
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
 from metarank.types.ranking import Listed, Ranking, score_rows
 
 # What a user gave, beside the relevances.
-_GIVEN = ("scale", "n_jobs", "parents", "_ranking", "_rows", "_sets", "_inv_propensity")
+_GIVEN = ("scale", "n_jobs", "parents", "n_known", "_ranking", "_rows", "_sets", "_inv_propensity")
 
 
 class Inputs:
@@ -36,38 +37,59 @@ class Inputs:
 
     Labels that are not listed (not stored by a sparse matrix, not in the `Ranking`, or with score
     -inf) are tied with each other below all that are.
+
+    `Y_true` may be `Relevance`, or a `Dataset`, whose labels are then matched by name with those of a
+    `Ranking`. The labels behind the first `n_known` are unknown to what is judged: they are not listed, in no
+    set, have no parents and the greatest inverse propensity.
     """
 
     def __init__(
         self,
         Y_true: Any,
         scores: Any = None,
-        *,
         Y_pred: Any = None,
         inv_propensity: Any = None,
         scale: float | None = None,
         parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.Y = as_relevance(Y_true)
+        of_labels = Relevance.of(Y_true, scores)
+        self.Y = as_relevance(of_labels.Y)
+        self.n_known: int = self.n_labels - len(of_labels.unknown)
         if scale is not None:
             check_real("scale", scale, *POSITIVE, "finite and positive")
         self.scale: float = float(self.Y.data.max(initial=0.0) if scale is None else scale) or 1.0
         # CSR (L, L) of ones: the parents of each label, where there is a hierarchy.
-        self.parents: sp.csr_matrix | None = None if parents is None else as_parents(parents, self.n_labels)
+        self.parents: sp.csr_matrix | None = None if parents is None else as_parents(parents, self.n_known)
         self.n_jobs: int = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
-        self._sets = None if Y_pred is None else as_sets(Y_pred, self.shape)
-        self._inv_propensity = None if inv_propensity is None else as_weights(inv_propensity, self.shape[1])
-        if self._rows is not None:
+        known = self.n_rows, self.n_known
+        self._sets = None if Y_pred is None else as_sets(Y_pred, known)
+        self._inv_propensity = None
+        if inv_propensity is not None:
+            self._inv_propensity = as_weights(self.of_all_labels(inv_propensity), self.n_labels)
+        if self._rows is not None and self._rows.shape != known:
             shape = self._rows.shape
-            if shape != self.shape:
-                by_label = shape == self.shape[::-1] and hasattr(scores, "transpose")
-                hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
-                if isinstance(scores, Ranking) and scores.label_names is not None and shape[0] == self.n_rows:
-                    hint = ": give the data set in place of its Y, whose labels are then matched by name"
-                raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}{hint}")
+            by_label = shape == known[::-1] and hasattr(scores, "transpose")
+            hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
+            if isinstance(scores, Ranking) and scores.label_names is not None and shape[0] == self.n_rows:
+                hint = ": give the data set in place of its Y, whose labels are then matched by name"
+            raise ValueError(f"scores must have the shape of Y_true, {known}, got {shape}{hint}")
+        if self.n_known < self.n_labels:
+            if self._rows is not None:
+                self._rows = self._rows._replace(n_labels=self.n_labels)
+            self._sets = _resized(self._sets, self.shape)
+            self.parents = _resized(self.parents, (self.n_labels, self.n_labels))
+
+    def of_all_labels(self, values: Any, unseen: float | None = None) -> Any:
+        """An array of the labels; if it is of the known ones alone, the others have the greatest value, at
+        least 1, or `unseen`."""
+        values = np.asarray(values)
+        if values.shape != (self.n_known,) or self.n_known == self.n_labels:
+            return values
+        rest = values.max(initial=1.0) if unseen is None else unseen
+        return np.append(values, np.full(self.n_labels - self.n_known, rest, values.dtype))
 
     def _with(self, Y: sp.csr_matrix, **changed: Any) -> Inputs:
         """The inputs of other pairs: what is not named in `changed` stays as it is."""
@@ -287,6 +309,15 @@ class Inputs:
         return self._with(
             self.Y[:, labels], _sets=sets, _ranking=None, _rows=None, _inv_propensity=None, parents=None
         )
+
+
+def _resized(matrix: sp.csr_matrix | None, shape: tuple[int, int]) -> sp.csr_matrix | None:
+    """A copy of another shape."""
+    if matrix is None:
+        return None
+    out = matrix.copy()
+    out.resize(shape)
+    return out
 
 
 def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:

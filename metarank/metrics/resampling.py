@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metarank._util.threads import single_threaded_blas
-from metarank.metrics.evaluation import in_one_order, parse_names
+from metarank.metrics.evaluation import parse_names
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -44,7 +44,7 @@ def bootstrap(
     resampled as such, not as means of rows. AUC, micro-AUC, AUPRC and the labelwise metrics are not sums
     over rows: each draw takes a full evaluation.
 
-    A draw has fewer distinct labels than the rows, so that macro-F1, C@k and LabelCoverage are lower in draws
+    A draw has fewer distinct labels than the rows, so that macro-F1 and C@k are lower in draws
     than in the rows: their draws are moved up by the difference between the value and their mean (the
     bootstrap's estimate of bias: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 10.2).
 
@@ -78,9 +78,7 @@ def bootstrap(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     metrics = parse_names(names)
-    of_labels = {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
-    Y_true, scores, options = in_one_order(Y_true, scores, of_labels)
-    inputs = Inputs(Y_true, scores, **options, scale=scale, parents=parents, n_jobs=n_jobs)
+    inputs = Inputs(Y_true, scores, Y_pred, inv_propensity, scale, parents, n_jobs)
     if inputs.n_rows == 0:
         raise ValueError("Y_true must have at least one row")
     statistics = {metric: metric.statistics(inputs) for metric in metrics}

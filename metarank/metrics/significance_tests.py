@@ -29,14 +29,14 @@ def significance(Y_true: Any, a: Any, b: Any, name: str | Metric, *, inv_propens
     a, b : what the metric judges, of either system
         Decisions (n, L) for a metric of label sets, scores or a `Ranking` for any other.
     name : str or Metric
-        micro-F1 takes `sign_test`, macro-F1 `wilcoxon_macro_f1`, AUC the Wilcoxon test on the labels'
-        AUC, any other metric `wilcoxon_rows` on its `per_row` values.
+        micro-F1 takes `sign_test`, macro-F1 and AUC the Wilcoxon test on the labels' F1 and AUC, any other
+        metric `wilcoxon_rows` on its `per_row` values.
     inv_propensity : float array (L,), optional
 
     Raises
     ------
     ValueError
-        For micro-AUC, AUPRC, RMSE, C@k and LabelCoverage, which have no values by row or by label.
+        For micro-AUC, AUPRC, RMSE and C@k, which have no values by row or by label.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def significance(Y_true: Any, a: Any, b: Any, name: str | Metric, *, inv_propens
     if metric.name == "micro-F1":
         return sign_test(Y_true, a, b)
     if metric.name == "macro-F1":
-        return wilcoxon_macro_f1(Y_true, a, b)
+        return wilcoxon_rows(f1_per_label(Y_true, a), f1_per_label(Y_true, b))
     if metric.name == "AUC":
         return wilcoxon_rows(auc_per_label(Y_true, a), auc_per_label(Y_true, b))
     if metric.needs == "sets":
@@ -96,11 +96,7 @@ def sign_test(Y_true: Any, pred_a: Any, pred_b: Any) -> float:
     n = int(only_a.sum() + only_b.sum())
     only_a_right, only_b_right = only_a.multiply(Y).sum(), only_b.multiply(Y).sum()
     a_wins = int(only_a_right + only_b.sum() - only_b_right)
-    return _twice_binomial_tail(min(a_wins, n - a_wins), n)
-
-
-def _twice_binomial_tail(wins: int, n: int) -> float:
-    return min(1.0, 2.0 * float(bdtr(wins, n, 0.5)))
+    return min(1.0, 2.0 * float(bdtr(min(a_wins, n - a_wins), n, 0.5)))
 
 
 def wilcoxon_rows(values_a: Any, values_b: Any) -> float:
@@ -138,16 +134,3 @@ def wilcoxon_rows(values_a: Any, values_b: Any) -> float:
     from scipy.stats import wilcoxon  # slow to import
 
     return float(wilcoxon(difference[difference != 0], zero_method="wilcox").pvalue)
-
-
-def wilcoxon_macro_f1(Y_true: Any, pred_a: Any, pred_b: Any) -> float:
-    """p-value of the Wilcoxon signed-rank test on the F1 of each label.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Y = np.eye(6)
-    >>> wilcoxon_macro_f1(Y, Y, np.zeros((6, 6)))
-    0.03125
-    """
-    return wilcoxon_rows(f1_per_label(Y_true, pred_a), f1_per_label(Y_true, pred_b))

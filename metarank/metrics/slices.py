@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,38 +163,6 @@ def _natural(text: str) -> tuple[int, list[tuple[float, str]]]:
     return {OTHERS: 1, NONE: 2}.get(text, 0), key
 
 
-class RowSlice:
-    """Some rows of what a metric judges."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self._rows = rows
-        self._made: dict[int, Inputs] = {}
-
-    def of(self, inputs: Inputs, metric: Metric) -> Inputs:
-        if id(inputs) not in self._made:
-            self._made[id(inputs)] = inputs.rows(self._rows)
-        return self._made[id(inputs)]
-
-
-class LabelSlice:
-    """Some labels of what a metric judges.
-
-    Of lists, which stay as they are, only these labels are relevant. Of label sets there are these alone.
-    """
-
-    def __init__(self, labels: np.ndarray) -> None:
-        self._labels = labels
-        self._made: dict[tuple[int, bool], Inputs] = {}
-
-    def of(self, inputs: Inputs, metric: Metric) -> Inputs:
-        if not goes_by_label(metric):
-            raise ValueError(f"slices={LABEL_FREQUENCY!r} does not go with {str(metric)!r}")
-        key = id(inputs), metric.needs == "sets"
-        if key not in self._made:
-            self._made[key] = inputs.columns(self._labels) if key[1] else inputs.relevant_among(self._labels)
-        return self._made[key]
-
-
 def goes_by_label(metric: Metric) -> bool:
     """Whether a metric can be taken by label frequency: not those of predicted relevances, of labels' own
     lists, of a hierarchy, and of what is listed, relevant or not."""
@@ -204,21 +173,42 @@ _WHOLE = ("hP", "hR", "hF", "C")
 
 
 def slices_of(
-    slices: Any, label_counts: Any, Y: sp.csr_matrix
-) -> dict[str, RowSlice] | dict[str, LabelSlice]:
-    """The slices by name, as `evaluate` takes them."""
+    slices: Any, label_counts: Any, inputs: Inputs, metrics: Sequence[Metric]
+) -> dict[str, Callable[[Inputs, bool], Inputs]]:
+    """The slices by name, as `evaluate` takes them; each gives its part of inputs, of label sets or of lists.
+
+    Of rows it has some. Of labels: lists stay as they are, and only the slice's labels are relevant; of label
+    sets there are these labels alone.
+    """
     if not (isinstance(slices, str) and slices == LABEL_FREQUENCY):
         if label_counts is not None:
             raise ValueError(f"label_counts must be left out without slices={LABEL_FREQUENCY!r}")
-        return {name: RowSlice(rows) for name, rows in rows_by_value(slices, Y.shape[0]).items()}
-    counts = None if label_counts is None else np.asarray(label_counts)
-    if counts is None or counts.shape != (Y.shape[1],) or counts.dtype.kind not in "iu" or (counts < 0).any():
+        by_value = rows_by_value(slices, inputs.n_rows)
+        return {name: partial(_of_rows, rows) for name, rows in by_value.items()}
+    for metric in metrics:
+        if not goes_by_label(metric):
+            raise ValueError(f"slices={LABEL_FREQUENCY!r} does not go with {str(metric)!r}")
+    counts = None if label_counts is None else inputs.of_all_labels(label_counts, unseen=0)
+    if (
+        counts is None
+        or counts.shape != inputs.shape[1:]
+        or counts.dtype.kind not in "iu"
+        or (counts < 0).any()
+    ):
         got = "none" if counts is None else f"shape {counts.shape}, dtype {counts.dtype}"
         raise ValueError(
-            f"label_counts must hold the training rows of each of the {Y.shape[1]} labels, integers >= 0, "
-            f"with slices={LABEL_FREQUENCY!r}, got {got}"
+            f"label_counts must hold the training rows of each of the {inputs.n_labels} labels, integers "
+            f">= 0, with slices={LABEL_FREQUENCY!r}, got {got}"
         )
     return {
-        b.name: LabelSlice(np.flatnonzero((counts >= b.low) & (counts <= b.high)))
-        for b in frequency_bins(Y, counts)
+        b.name: partial(_of_labels, np.flatnonzero((counts >= b.low) & (counts <= b.high)))
+        for b in frequency_bins(inputs.Y, counts)
     }
+
+
+def _of_rows(rows: np.ndarray, inputs: Inputs, of_sets: bool) -> Inputs:
+    return inputs.rows(rows)
+
+
+def _of_labels(labels: np.ndarray, inputs: Inputs, of_sets: bool) -> Inputs:
+    return inputs.columns(labels) if of_sets else inputs.relevant_among(labels)

@@ -84,82 +84,80 @@ class LabelChange(NamedTuple):
 def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
     """The arguments of `MetaRanker.update_labels`, checked; ValueError or TypeError names what is wrong."""
     n, id_of = model.n_labels, model.label_table.id_of
-    names = None if model.label_names is None else list(model.label_names)
-    renamed = {id_of(old, "rename"): _text(new, "rename") for old, new in _mapping(rename, "rename").items()}
+    texts = {id_of(old, "rename"): _text(new, "rename") for old, new in _mapping(rename, "rename").items()}
     merged = {id_of(a, "merge"): id_of(b, "merge") for a, b in _mapping(merge, "merge").items()}
     gone = {id_of(label, "remove") for label in _sequence(remove, "remove")}
-    for label in gone & (merged.keys() | renamed.keys()):
-        raise ValueError(f"remove must not hold a label that is merged or renamed too, got {label}")
-    for old, new in merged.items():
-        if old in renamed or new in merged or new in gone:
-            raise ValueError(
-                "merge must take labels that are neither renamed nor merged twice into labels that stay, "
-                f"got {old} into {new}"
-            )
+    times = Counter([*texts, *gone, *merged])
+    clashes = [label for label in times if times[label] > 1]
+    clashes += [new for new in merged.values() if new in merged or new in gone]
+    if clashes:
+        raise ValueError(
+            "remove, rename and merge must hold a label once, and labels must be merged into labels that "
+            f"stay, got {clashes[0]}"
+        )
+    names = list(model.label_names or [""] * n)
+    for label, (name, _) in texts.items():
+        if model.label_names is None:
+            raise ValueError("rename must be left out, since the labels of this model have no names")
+        names[label] = name
+    uses = Counter(name.strip() for name in names)
+    for name, _ in texts.values():
+        if uses[name.strip()] > 1:
+            raise ValueError(f"rename must give names that no other label has, blanks aside, got {name!r}")
     now = np.arange(n, dtype=np.int32)
     now[[*model.removed, *gone]] = -1
     for old, new in merged.items():
         now[old] = new
     removed = {*model.removed.tolist(), *gone, *merged}
-    texts = dict(renamed)
-    for label, (name, _) in renamed.items():
-        if names is None:
-            raise ValueError("rename must be left out, since the labels of this model have no names")
-        names[label] = name
-    uses = Counter(name.strip() for name in names or ())
-    for name, _ in renamed.values():
-        if uses[name.strip()] > 1:
-            raise ValueError(f"rename must give names that no other label has, blanks aside, got {name!r}")
-    n_labels, columns = n, _new_labels(model, add)
-    place = {name.strip(): label for label, name in enumerate(names or ())}
-    ids = []
-    for name, text in zip(columns["names"], columns.get("descriptions") or [None] * len(columns["names"])):
-        label = n_labels if names is None else place.setdefault(name.strip(), n_labels)
-        if label in texts or (label < n and label not in removed):
+    place = {name.strip(): label for label, name in enumerate(names) if name.strip()}
+    added: dict[int, dict[str, Any]] = {}
+    for record in _new_labels(model, add):
+        name = record["names"]
+        label = place.setdefault(name.strip(), len(names)) if name else len(names)
+        if label < len(names) and label not in removed:
             raise ValueError(f"add must hold new names, blanks aside, got {name!r}, which is taken")
-        if names is not None:
-            names[label:] = [name, *names[label + 1 :]]
-        n_labels += label == n_labels
+        names[label : label + 1] = [name]
         removed.discard(label)
-        texts[label] = name, text or None
-        ids.append(label)
+        texts[label], added[label] = (name, record.pop("descriptions", None) or None), record
     left = np.array(sorted(removed), np.int32)
-    if len(left) == n_labels:
+    if len(left) == len(names):
         raise ValueError("remove must leave a label, it removes all of them")
-    table = None if model.labels is None else _changed_table(model.labels, texts, merged, columns, ids)
+    table = None if model.labels is None else _changed_table(model.labels, len(names), texts, added, merged)
     earlier = [] if model.merged is None else [(old, int(now[new])) for old, new in model.merged.tolist()]
     into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
     into_ids = np.array(into, np.int32) if into else None
-    return LabelChange(now, names, texts, n_labels, left, into_ids, table)
+    kept_names = None if model.label_names is None else names
+    return LabelChange(now, kept_names, texts, len(names), left, into_ids, table)
 
 
-def _new_labels(model: FittedModel, add: Any) -> dict[str, list[Any]]:
-    """The columns of the new labels, by the parameters of `LabelDescriptions`, names among them."""
+def _new_labels(model: FittedModel, add: Any) -> list[dict[str, Any]]:
+    """What is said of each new label, by the parameters of `LabelDescriptions`, its name among it."""
     if add is None:
-        return {"names": []}
+        return []
     if model.label_names is None:
         if not isinstance(add, Integral) or isinstance(add, bool) or add < 0:
             raise ValueError(
                 "add must be a number of labels >= 0, since the labels of this model have no names, got "
                 f"{add!r:.80}"
             )
-        return {"names": [""] * int(add)}
+        return [{"names": ""} for _ in range(int(add))]
     if isinstance(add, Mapping):
         texts = [_text(pair, "add") for pair in add.items()]
-        return {"names": [name for name, _ in texts], "descriptions": [text for _, text in texts]}
-    is_list = isinstance(add, (str, bytes, set, np.ndarray, Integral)) or (
-        isinstance(add, Sequence) and not any(isinstance(entry, Mapping) for entry in add)
-    )
-    if is_list:
-        return {"names": [_text((name, None), "add")[0] for name in _sequence(add, "add")]}
+        return [{"names": name, "descriptions": text} for name, text in texts]
+    holds_records = isinstance(add, Sequence) and any(isinstance(entry, Mapping) for entry in add)
+    if isinstance(add, (Sequence, set, np.ndarray, Integral)) and not holds_records:
+        return [{"names": _text((name, None), "add")[0]} for name in _sequence(add, "add")]
     if model.labels is None:
         raise ValueError("add must hold names, or be a dict of them, since this model has no table of labels")
-    columns = add.columns() if isinstance(add, LabelDescriptions) else read_columns(add)
-    names = columns.get("names") or columns["ids"]
-    columns["names"] = [name or str(label) for name, label in zip(names, columns.get("ids", names))]
-    for name in columns["names"]:
-        check_writable(name, "add")
-    return columns
+    records = _records(add.columns() if isinstance(add, LabelDescriptions) else read_columns(add))
+    for record in records:
+        record["names"] = record.get("names") or str(record["ids"])
+        check_writable(record["names"], "add")
+    return records
+
+
+def _records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 
 def _text(value: Any, parameter: str) -> Text:
@@ -189,46 +187,36 @@ def _sequence(value: Any, parameter: str) -> list[Any]:
 
 def _changed_table(
     table: LabelDescriptions,
+    n_labels: int,
     texts: Mapping[int, Text],
+    added: Mapping[int, Mapping[str, Any]],
     merged: Mapping[int, int],
-    new: Mapping[str, list[Any]],
-    ids: Sequence[int],
 ) -> LabelDescriptions:
-    """The table with new and renamed labels, `new` in the places `ids`; a merged label gives its names, and
-    the labels below it."""
-    columns = table.columns()
-    n = max([len(table), *(label + 1 for label in texts)])
-    has_texts = any(text for _, text in texts.values())
-    for column in {*new, *(["descriptions"] if has_texts else [])} - set(columns):
-        columns[column] = [None] * len(table)
-    for values in columns.values():
-        values += [None] * (n - len(values))
+    """The table with new and renamed labels; a merged label gives its names, and the labels below it."""
+    labels = _records(table.columns())
+    labels += [{} for _ in range(n_labels - len(labels))]
     for label, (name, text) in texts.items():
-        columns["names"][label] = name
-        columns["ids"][label] = columns["ids"][label] or name
-        if "descriptions" in columns:
-            columns["descriptions"][label] = text
-        if others := columns.get("alternative_names", [None] * n)[label]:
-            columns["alternative_names"][label] = [one for one in others if one.strip() != name.strip()]
-    for column in new.keys() - {"names", "descriptions"}:
-        for label, value in zip(ids, new[column]):
-            columns[column][label] = columns[column][label] if value is None else value
-    if merged:
-        _merge(columns, merged)
-    return LabelDescriptions(**columns)
-
-
-def _merge(columns: dict[str, list[Any]], merged: Mapping[int, int]) -> None:
-    names, ids = columns["names"], columns["ids"]
-    others = columns.setdefault("alternative_names", [None] * len(names))
+        record = labels[label]
+        record |= {"names": name, "descriptions": text, "ids": record.get("ids") or name}
+        _name_otherwise(record, record.get("alternative_names"))
+        record |= {column: value for column, value in added.get(label, {}).items() if value is not None}
     for old, new in merged.items():
-        joined = map(str.strip, [*(others[new] or []), names[old], *(others[old] or [])])
-        others[new] = [name for name in dict.fromkeys(joined) if name and name != names[new].strip()]
-    instead = {ids[old]: ids[new] for old, new in merged.items()}
-    for column in {"parents", "related"} & columns.keys():
-        for label, linked in enumerate(columns[column]):
-            kept = dict.fromkeys(instead.get(other, other) for other in linked or ())
-            columns[column][label] = [other for other in kept if other != ids[label] and label not in merged]
+        others = [labels[label].get("alternative_names") or [] for label in (new, old)]
+        _name_otherwise(labels[new], [*others[0], labels[old]["names"], *others[1]])
+    instead = {labels[old]["ids"]: labels[new]["ids"] for old, new in merged.items()}
+    for label, record in enumerate(labels):
+        for column in {"parents", "related"} & record.keys() if merged else ():
+            linked = dict.fromkeys(instead.get(other, other) for other in record[column] or ())
+            record[column] = [other for other in linked if other != record["ids"] and label not in merged]
+    known = {column for record in labels for column, value in record.items() if value is not None}
+    return LabelDescriptions(**{column: [record.get(column) for record in labels] for column in known})
+
+
+def _name_otherwise(record: dict[str, Any], others: Sequence[str] | None) -> None:
+    """Gives a label these alternative names, each once, without its name and empty ones."""
+    if others:
+        distinct = dict.fromkeys(name.strip() for name in others)
+        record["alternative_names"] = [name for name in distinct if name not in ("", record["names"].strip())]
 
 
 # --- changed models ----------------------------------------------------------------
@@ -274,7 +262,7 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
         labels=table,
         removed=change.removed,
         merged=change.merged,
-        missing=_still_missing(model.missing, change.now, Y),
+        missing=_still_missing(model.missing, change, Y),
     )
 
 
@@ -452,12 +440,8 @@ def _name_forms(model: FittedModel, change: LabelChange) -> NameForms | None:
     return name_forms(names, others, vectorizer.language_)
 
 
-def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:
-    """The pairs whose label still exists and is still not a label of the row."""
-    rows, labels = np.asarray(missing.rows), now[missing.labels]
-    _, first = np.unique(rows * np.int64(Y.shape[1]) + labels, return_index=True)
-    kept = np.zeros(len(rows), bool)
-    kept[first] = True
-    kept &= labels >= 0
-    kept[kept] = np.asarray(Y[rows[kept], labels[kept]]).ravel() == 0
-    return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])
+def _still_missing(missing: MissingPairs, change: LabelChange, Y: sp.csr_matrix) -> MissingPairs:
+    """The pairs whose label is as it was and still not a label of the row."""
+    kept = change.now[missing.labels] == missing.labels
+    kept[kept] = np.asarray(Y[missing.rows[kept], missing.labels[kept]]).ravel() == 0
+    return MissingPairs(missing.rows[kept], missing.labels[kept], missing.probabilities[kept])

@@ -279,14 +279,8 @@ class FittedModel:
 
     def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""
-        parts = []
-        for s in scored:
-            c, keep = s.candidates, self.kept(s, metric)
-            row = c.row_of_pair[keep]
-            indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
-            ones = np.ones(len(row), np.int8)
-            parts.append(sp.csr_matrix((ones, c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
-        return sp.vstack(parts, format="csr")
+        kept = [s.candidates.where(self.kept(s, metric)) for s in scored]
+        return sp.vstack([c.to_csr(np.ones(c.n_pairs, np.int8)) for c in kept], format="csr")
 
     def probability_matrix(self, scored: Sequence[Scored]) -> sp.csr_matrix:
         """CSR (n, L) of the `probabilities` of all candidates."""

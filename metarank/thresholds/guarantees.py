@@ -28,14 +28,6 @@ _MOST_ROWS = 4000
 _HALVINGS = 16
 
 
-def check_confidence(confidence: float | None) -> float | None:
-    """A confidence as a float, or None; an error for anything but a number between 0 and 1."""
-    if confidence is None:
-        return None
-    check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "None or a number between 0 and 1")
-    return float(confidence)
-
-
 class Wish(NamedTuple):
     """What is to be guaranteed: "recall" or "precision" of at least a level in (0, 1)."""
 
@@ -106,8 +98,7 @@ class Guarantees(Saved):
     Guarantee: if new rows are exchangeable with those of the fit, then with a probability of at least
     `confidence` over the draw of the rows of the fit, the expected recall or precision of a new row is at
     least the level. Recall also holds on average over all draws (conformal risk control: Angelopoulos,
-    Bates, Fisch, Lei & Schuster 2022, theorem 1). With `confidence` None recall is guaranteed on average
-    alone, by smaller sets, and precision, for which there is no such theorem, not at all.
+    Bates, Fisch, Lei & Schuster 2022, theorem 1).
 
     Assumptions: two things make this approximate. The probabilities of the rows of the fit come from
     calibrations (and, in `MetaRanker`, from models) without the row's fold; they are exchangeable with those
@@ -117,11 +108,11 @@ class Guarantees(Saved):
 
     Margin: about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, with n rows that count and the standard
     deviation sd of their loss. For 300 rows, sd .25 and confidence 0.9, a recall of .93 is aimed at where .9
-    is guaranteed. Without confidence it is about ``1 / (n + 1)``. So few rows allow no strict guarantee.
+    is guaranteed. So few rows allow no strict guarantee.
 
     Attributes
     ----------
-    confidence : float or None
+    confidence : float in (0, 1)
     n_rows : int
         Rows, or groups, that the guarantees are from, at most 4,000.
     unseen : float
@@ -140,7 +131,7 @@ class Guarantees(Saved):
     unseen: float
 
     saved: ClassVar[Spec] = Spec(
-        Number("confidence", 0, 1, optional=True),
+        Number("confidence", 0, 1),
         Integer("n_rows"),
         Number("unseen", 0),
         Array("recall_cuts", np.float64, ("recall",), floats="extended"),
@@ -149,8 +140,9 @@ class Guarantees(Saved):
         Array("precision", np.float64, ("precision",), least=0, most=1),
     )
 
-    def __init__(self, confidence: float | None = CONFIDENCE) -> None:
-        self.confidence: float | None = check_confidence(confidence)
+    def __init__(self, confidence: float = CONFIDENCE) -> None:
+        check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "a number between 0 and 1")
+        self.confidence = float(confidence)
 
     def fit(
         self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0
@@ -190,15 +182,11 @@ class Guarantees(Saved):
         )
         losses = losses[counted[:, 0]]
         bounds = np.minimum(conformal_bounds(losses), 1.0)
-        if self.confidence is not None:
-            bounds = np.maximum(bounds, betting_bounds(losses, self.confidence))
+        bounds = np.maximum(bounds, betting_bounds(losses, self.confidence))
         self.recall = 1 - np.maximum.accumulate(bounds)
 
     def _learn_precision(self, lists: ScoredLists, unit: np.ndarray) -> None:
         n, cuts, truth = lists.n_rows, _PRECISION_CUTS, lists.truth
-        if self.confidence is None:
-            self.precision_cuts, self.precision = np.zeros(0), np.zeros(0)
-            return
         kept = _kept_at(cuts, lists.logits, lists.row, n)
         right = _kept_at(cuts, lists.logits[truth], lists.row[truth], n)
         expected = _kept_at(cuts, lists.logits, lists.row, n, lists.probabilities)
@@ -217,12 +205,10 @@ class Guarantees(Saved):
         """Raise ValueError, which names the best that can be had, if a wish cannot be guaranteed."""
         best = self.best(wish.of)
         if wish.level > best:
-            if wish.of == "precision" and self.confidence is None:
-                raise ValueError(f"optimize: {wish} needs a confidence, got confidence=None")
-            sure = "on average" if self.confidence is None else f"with confidence {self.confidence:g}"
             raise ValueError(
-                f"optimize: {wish} cannot be guaranteed {sure} from {self.n_rows} rows; the best that can be "
-                f"had is {wish.of}>={np.floor(best * 1000) / 1000:.3f}"
+                f"optimize: {wish} cannot be guaranteed with confidence {self.confidence:g} from "
+                f"{self.n_rows} rows; the best that can be had is "
+                f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}"
             )
 
     def keep(self, lists: ScoredLists, wish: Wish) -> np.ndarray:

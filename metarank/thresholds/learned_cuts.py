@@ -25,7 +25,7 @@ from metarank.thresholds.cuts import (
     HalfF1Cut,
     LabelCut,
 )
-from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, Wish, parse_wish
+from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.set_metrics import METRICS, check_metric, quality
@@ -135,7 +135,7 @@ class LearnedCuts(Saved):
         seed: int = 0,
         group: np.ndarray | None = None,
         draws_whole_groups: bool = False,
-        confidence: float | None = CONFIDENCE,
+        confidence: float = CONFIDENCE,
     ) -> LearnedCuts:
         """Learn the calibration and the cuts of all metrics.
 
@@ -156,7 +156,7 @@ class LearnedCuts(Saved):
             Rows of the same group, such as copies of one row, stay on the same side of every split.
         draws_whole_groups : bool
             Whether bootstraps draw groups instead of rows, and guarantees are for groups.
-        confidence : float in (0, 1) or None
+        confidence : float in (0, 1)
             Of the guarantees, see `Guarantees`.
 
         Raises
@@ -200,17 +200,11 @@ class LearnedCuts(Saved):
         """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one, and for
         a guarantee that cannot be kept."""
         metric = check_metric(optimize)
-        wish = parse_wish(metric)
-        if wish is not None:
-            self._guaranteed(wish)
+        if wish := parse_wish(metric):
+            if self.guarantees_ is None:
+                raise ValueError(f"optimize: {wish} needs a fit without rejected labels")
+            self.guarantees_.check(wish)
         return metric
-
-    def _guaranteed(self, wish: Wish) -> Guarantees:
-        """What keeps a wish; ValueError if it cannot be guaranteed."""
-        if self.guarantees_ is None:
-            raise ValueError(f"optimize: {wish} needs a fit without rejected labels")
-        self.guarantees_.check(wish)
-        return self.guarantees_
 
     def probabilities(self, candidates: Candidates, scores: np.ndarray) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance, float32 (m,)."""
@@ -221,8 +215,9 @@ class LearnedCuts(Saved):
         "recall>=0.9". Each row is judged by itself."""
         metric = self.check_metric(metric)
         lists = ScoredLists(candidates, self._logits(candidates, scores))
-        wish = parse_wish(metric)
-        return self.cuts_[metric].keep(lists) if wish is None else self._guaranteed(wish).keep(lists, wish)
+        if (wish := parse_wish(metric)) and self.guarantees_ is not None:
+            return self.guarantees_.keep(lists, wish)
+        return self.cuts_[metric].keep(lists)
 
     def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         return finite_scores(self.calibrator_.logits(candidates, np.ascontiguousarray(scores, np.float64)))

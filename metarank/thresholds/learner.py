@@ -17,7 +17,7 @@ from metarank._util.parameters import RandomState, check_random_state, one_targe
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.thresholds.guarantees import CONFIDENCE, attained, check_confidence, parse_wish
+from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, parse_wish
 from metarank.thresholds.learned_cuts import LearnedCuts
 from metarank.thresholds.score_matrix import ScoreMatrix
 from metarank.thresholds.set_metrics import check_metric
@@ -45,9 +45,8 @@ class ThresholdLearner(Saved, BaseEstimator):
         The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9" or "precision>=0.8"
         (any level): see Notes. `fit` learns the cuts of all, so `predict` can
         take another one.
-    confidence : float in (0, 1) or None
-        Share of the draws of training rows in which a guarantee holds. None guarantees recall on average over
-        the draws, in about half of them, by smaller sets.
+    confidence : float in (0, 1)
+        Share of the draws of training rows in which a guarantee holds.
     random_state : int, None, RandomState or Generator
         Seed of the folds. The same seed and data give the same bytes.
 
@@ -96,7 +95,7 @@ class ThresholdLearner(Saved, BaseEstimator):
 
     threshold: str = "auto"
     optimize: str = "micro-f1"
-    confidence: float | None = CONFIDENCE
+    confidence: float = CONFIDENCE
     random_state: RandomState = 0
 
     saved: ClassVar[Spec] = Spec(
@@ -170,7 +169,7 @@ class ThresholdLearner(Saved, BaseEstimator):
     def _check_parameters(self) -> None:
         LearnedCuts(self.threshold)
         check_metric(self.optimize)
-        check_confidence(self.confidence)
+        Guarantees(self.confidence)
         check_random_state(self.random_state)
 
     # --- prediction ----------------------------------------------------------
@@ -187,11 +186,8 @@ class ThresholdLearner(Saved, BaseEstimator):
         """
         given = self._read(S)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
-        c = given.candidates
-        kept = self.learned_.cut(c, given.scores, metric)
-        indptr = np.concatenate([[0], np.cumsum(kept)])[c.indptr]
-        ones = np.ones(indptr[-1], np.int8)
-        return sp.csr_matrix((ones, c.labels[kept], indptr), shape=(c.n_rows, c.n_labels))
+        kept = given.candidates.where(self.learned_.cut(given.candidates, given.scores, metric))
+        return kept.to_csr(np.ones(kept.n_pairs, np.int8))
 
     def predict_proba(self, S: Any) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance, float32 (n, L).

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from metarank import metrics
 from metarank.data import LabelDescriptions
+from metarank.metrics.relevance import Relevance
 
 NAMES = ["hP", "hR", "hF"]
 # 0 animals, 1 cats, 2 mammals, 3 birds, 4 pets; cats are mammals and pets.
@@ -45,6 +46,15 @@ def test_without_parents_they_are_those_of_pooled_decisions():
     Y, P = (rng.random((20, 6)) < 0.4 for _ in range(2))
     found = metrics.evaluate(Y, None, ["hF", "micro-F1"], Y_pred=P.astype(int), parents=[[]] * 6)
     assert found["hF"] == found["micro-F1"]
+
+
+def test_labels_that_the_table_lacks_have_no_parents_and_leave_it_as_it_is():
+    table = LabelDescriptions(ids=range(5), parents=PARENTS)
+    Y, P = np.eye(2, 6, 4), sp.csr_matrix(np.eye(2, 5, 4))
+    got = metrics.evaluate(Relevance(sp.csr_matrix(Y), ["dogs"]), None, NAMES, Y_pred=P, parents=table)
+    assert list(got.values()) == [1, 0.5, 2 / 3]
+    assert table.parents.shape == (5, 5)
+    assert P.shape == (2, 5)
 
 
 def test_nothing_predicted_or_relevant_is_zero():

@@ -13,7 +13,6 @@ NAMES = [
     "nDCG@3",
     "MAP",
     "PSP@3",
-    "PSP-point@3",
     "AUC",
     "micro-AUC",
     "C@1",
@@ -21,7 +20,6 @@ NAMES = [
     "macro-F1",
     "example-F1",
     "Hamming",
-    "LabelCoverage",
     "WP@2",
     "Tau@2",
     "XMAD@2",
@@ -30,7 +28,7 @@ NAMES = [
     "WN-l@2",
     "XRMSE-l@2",
 ]
-OVER_LABELS = ["C@1", "macro-F1", "LabelCoverage"]
+OVER_LABELS = ["C@1", "macro-F1"]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from sklearn import metrics as sk
 
 from metarank import metrics
 
-SET_NAMES = ["micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy", "LabelCoverage"]
+SET_NAMES = ["micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy"]
 
 
 def decisions(seed, n=30, n_labels=7):
@@ -30,7 +30,6 @@ def test_worked_example():
             "example-F1": (1 / 2 + 1 + 1) / 3,
             "Hamming": 2 / 12,
             "subset-accuracy": 2 / 3,
-            "LabelCoverage": 2 / 4,
         }
     )
 
@@ -67,7 +66,7 @@ def test_per_row_values_average_to_the_metric(name):
     assert values.mean() == pytest.approx(metrics.evaluate(Y, None, [name], Y_pred=pred)[name])
 
 
-@pytest.mark.parametrize("name", ["micro-F1", "macro-F1", "LabelCoverage"])
+@pytest.mark.parametrize("name", ["micro-F1", "macro-F1"])
 def test_not_a_mean_over_rows(name):
     Y, pred = decisions(1)
     with pytest.raises(ValueError, match="not a mean over rows"):

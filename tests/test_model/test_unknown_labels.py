@@ -16,7 +16,8 @@ from metarank import Dataset, MetaRanker, load, metrics
 from metarank.apps.cli import main
 from metarank.apps.report import measure_report
 from metarank.metrics.propensity import inv_propensity
-from metarank.model.answering.measure import Evaluation, Relevance, aligned_relevance
+from metarank.metrics.relevance import Relevance
+from metarank.model.answering.measure import Evaluation, aligned_relevance
 
 METRICS = [
     "MAP",
@@ -65,7 +66,7 @@ def by_hand(model: MetaRanker, rows: Dataset, lists: list[list[str]], unseen: fl
     for name in METRICS:
         metric = metrics.Metric.parse(name)
         if metric.needs == "sets":
-            cut = metric.name if metric.name != "LabelCoverage" else None
+            cut = metric.name
             sets[:, :L] = model.predict(rows, cut).toarray()
             out |= metrics.evaluate(Y, None, [name], Y_pred=sets)
         else:
@@ -113,7 +114,7 @@ def test_known_labels_are_measured_as_ever_and_without_a_word():
         warnings.simplefilter("error")
         for name in ("texts", "dense", "many texts"):
             model, rows = makers.fitted(name), rows_of(name)
-            assert aligned_relevance(model.fitted_, rows).unknown == []
+            assert not aligned_relevance(model.fitted_, rows).unknown
             assert model.score(rows) == model.score(rows.texts if rows.X is None else rows.X, rows.Y)
             assert Evaluation(model, rows, rows).values(["P@1"]) == Evaluation(model, rows, rows.Y).values(
                 ["P@1"]
@@ -227,10 +228,12 @@ def test_the_weight_of_a_label_never_met_is_saved(tmp_path):
     model.save(tmp_path / "M")
     lists = with_new_labels(model.label_names_, rows_of("texts").Y)
     relevance = aligned_relevance(model.fitted_, lists)
-    weights = relevance.inv_propensity(model.fitted_)
-    np.testing.assert_array_equal(relevance.inv_propensity(load(tmp_path / "M").fitted_), weights)
-    assert weights[-1] == inv_propensity(np.zeros(1), n_points=60)[0] > weights[:3].max()
     assert isinstance(relevance, Relevance)
+    weights, loaded = (
+        Evaluation(m, rows_of("texts").texts, relevance).inv_propensity for m in (model, load(tmp_path / "M"))
+    )
+    np.testing.assert_array_equal(loaded, weights)
+    assert weights[-1] == inv_propensity(np.zeros(1), n_points=60)[0] > weights[:3].max()
 
 
 @pytest.fixture(scope="module")

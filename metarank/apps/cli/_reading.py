@@ -26,8 +26,9 @@ from metarank.data.dataset import Dataset
 from metarank.data.frames import LABELS_COLUMNS
 from metarank.data.pair_files import read_candidates
 from metarank.data.separators import cut_column
+from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, few_values
-from metarank.model.answering.measure import Relevance, aligned_relevance
+from metarank.model.answering.measure import aligned_relevance
 from metarank.model.estimator import MetaRanker
 from metarank.persist import load
 from metarank.types.given import read_given

@@ -15,6 +15,7 @@ from metarank._util.progress import report as report_progress
 from metarank.apps.report.evidence import Importance, alone, importance
 from metarank.apps.report.examples import Example, example, typical_rows
 from metarank.metrics import FrequencyBin, Interval, Metric
+from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY
 from metarank.model.answering.measure import Evaluation, SliceFigures, aligned_relevance, length_below
 from metarank.types.ranking import Ranking
@@ -149,21 +150,21 @@ def measure_report(
         warnings.warn(evaluation.unknown_rows, stacklevel=3)
     ranking = evaluation.ranking(max(KS[-1], 100))
     others = alone(model, dataset, k, excluded) if baselines is None else baselines
-    lists = {MODEL: ranking.top(k)} | {name: relevance.widened(r.top(k)) for name, r in others.items()}
+    lists = {MODEL: ranking.top(k)} | {name: r.top(k) for name, r in others.items()}
     report_progress("measuring: intervals", 0.2)
     names = evaluation.default_names()
     by_frequency = {} if evaluation.label_counts is None else {LABEL_FREQUENCY: None}
     measured = {
         "metrics": _intervals(evaluation, names, lists),
         "slices": evaluation.by_slices(names, by_frequency | dict(slices or {})),
-        **_by_length(Y, lists, KS[: max(1, n_labels - 1)]),
+        **_by_length(relevance, lists, KS[: max(1, n_labels - 1)]),
         **_by_frequency(evaluation, lists, length_below(n_labels, TAIL_K)),
     }
     report_progress("measuring: calibration and importance", 0.5)
     measured["reliability"] = _reliability(evaluation)
     measured["importance"] = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
-    shown = typical_rows(Y, ranking, n_examples)
+    shown = typical_rows(relevance, ranking, n_examples)
     examples = [example(model, dataset, int(i), ranking, relevance, exclude=excluded) for i in shown]
     report_progress("done", 1.0)
     return Report(
@@ -206,19 +207,22 @@ def _intervals(
     """The metrics of each method; of a baseline, which decides nothing, those of lists."""
     of_model = evaluation.values(names, intervals=True)
     values = {MODEL: {name: Interval(*triple) for name, triple in of_model.items()}}
-    weights = evaluation.relevance.inv_propensity(evaluation.fitted)
     parsed = [Metric.parse(name) for name in names]
     of_lists = [str(m) for m in parsed if m.needs == "ranking" and (m.k or 1) <= lists[MODEL].k]
     for name, ranking in lists.items():
         if name != MODEL:
-            values[name] = metrics.bootstrap(evaluation.Y, ranking, of_lists, inv_propensity=weights)
+            values[name] = metrics.bootstrap(
+                evaluation.relevance, ranking, of_lists, inv_propensity=evaluation.inv_propensity
+            )
     return values
 
 
-def _by_length(Y: sp.csr_matrix, lists: Mapping[str, Ranking], ks: Sequence[int]) -> dict[str, Any]:
+def _by_length(relevance: Relevance, lists: Mapping[str, Ranking], ks: Sequence[int]) -> dict[str, Any]:
     """Precision and recall of each method over the length of its lists."""
     names = {kind: [f"{kind}@{k}" for k in ks] for kind in ("P", "R")}
-    values = {method: metrics.evaluate(Y, of, names["P"] + names["R"]) for method, of in lists.items()}
+    values = {
+        method: metrics.evaluate(relevance, of, names["P"] + names["R"]) for method, of in lists.items()
+    }
 
     def curves(kind: str) -> dict[str, list[float]]:
         return {method: [figures[name] for name in names[kind]] for method, figures in values.items()}
@@ -233,7 +237,9 @@ def _by_frequency(evaluation: Evaluation, lists: Mapping[str, Ranking], k: int) 
         return {"tail_k": k}
     how: dict[str, Any] = {"slices": LABEL_FREQUENCY, "label_counts": counts}
     tail = {
-        method: [values[name] for values in metrics.evaluate(evaluation.Y, ranking, [name], **how).values()]
+        method: [
+            values[name] for values in metrics.evaluate(evaluation.relevance, ranking, [name], **how).values()
+        ]
         for method, ranking in lists.items()
     }
     return {"bins": evaluation.frequency_bins, "tail": tail, "tail_k": k}

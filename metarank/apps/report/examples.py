@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank import metrics
 from metarank.model.answering.explain import NOTHING_KNOWN, Explanation
@@ -13,7 +12,7 @@ from metarank.types.ranking import Ranking
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
-    from metarank.model.answering.measure import Relevance
+    from metarank.metrics.relevance import Relevance
     from metarank.model.estimator import MetaRanker
     from metarank.types.candidates import Candidates
 
@@ -45,10 +44,10 @@ class Example(NamedTuple):
     note: str
 
 
-def typical_rows(Y: sp.csr_matrix, ranking: Ranking, n: int) -> np.ndarray:
+def typical_rows(relevance: Relevance, ranking: Ranking, n: int) -> np.ndarray:
     """At most n distinct rows at evenly spaced quantiles of nDCG@5, neither the best nor the worst; best
     first. Rows without a relevant label are never shown."""
-    quality = metrics.per_row(Y, ranking, "nDCG@5")
+    quality = metrics.per_row(relevance, ranking, "nDCG@5")
     rows = np.flatnonzero(~np.isnan(quality))
     rows = rows[np.argsort(-quality[rows], kind="stable")]
     if not len(rows) or n < 1:

@@ -84,14 +84,12 @@ class Answering:
         evidence = rows.lists.evidence(self.evidence_of(rows.table, ranker))
         return self.model.with_scores(rows.lists.candidates, evidence, weight, rows.blank)
 
-    def describe(self, request: Request, k: int = 1, also: int | None = None) -> Iterator[Described]:
-        """The candidates of rows and the meta-features of those worth it, chunk by chunk.
-
-        `k` labels of each are requested. The label `also` becomes a candidate of every row, and is described.
-        """
-        plan = self._plan_for(request) if also is None else None
+    def describe(self, request: Request, k: int = 1) -> Iterator[Described]:
+        """The candidates of rows and the meta-features of those worth it, chunk by chunk; `k` labels of each
+        are requested."""
+        plan = self._plan_for(request)
         for chunk in self._chunks(request, k):
-            yield self._describe_chunk(chunk, k, plan, also)
+            yield self._describe_chunk(chunk, k, plan)
 
     def _chunks(self, request: Request, k: int) -> Iterator[Request]:
         """Parts of the rows with about `CHUNK_PAIRS` pairs each."""
@@ -141,9 +139,7 @@ class Answering:
 
     # --- by the stages ----------------------------------------------------
 
-    def _describe_chunk(
-        self, chunk: Request, k: int, plan: Plan | None = None, also: int | None = None
-    ) -> Described:
+    def _describe_chunk(self, chunk: Request, k: int, plan: Plan | None = None) -> Described:
         """The candidates of some rows, and the meta-features of those worth it."""
         X, limits, candidates, given = chunk
         blank = blank_rows(X)
@@ -161,8 +157,6 @@ class Answering:
         if candidates is None and any(not scorer.proposes_given for scorer in self.model.shortlisters):
             c = self.completed(c, limits, max(k, self.shortlist_size), blank)
         lists = self.lists(c, proposals, limits)
-        if also is not None:
-            lists = with_label(lists, also)
         return Described(lists, self.table_of(X, lists.described, searches, given), blank)
 
     def _of_listed(self, listed: Listed, blank: np.ndarray) -> Described:
@@ -276,21 +270,6 @@ class Answering:
         """The ranker's scores of described pairs, float64 (m,)."""
         evidence = (ranker or self.model.ranker).score(table, n_jobs=resolve_n_jobs(self.n_jobs))
         return finite_scores(evidence, _MOST_SCORE)
-
-
-def with_label(lists: Lists, label: int) -> Lists:
-    """The lists with one more label in each row, which is described."""
-    old = lists.candidates
-    one = Candidates(np.arange(old.n_rows + 1), np.full(old.n_rows, label, np.int32), old.n_labels)
-    bare = Candidates(old.indptr, old.labels, old.n_labels)
-    new = bare.union(one)
-    if lists.ahead is None or lists.rough is None:
-        return Lists(new)
-    at = np.searchsorted(new.pair_keys, old.pair_keys)
-    rough, ahead = np.zeros(new.n_pairs), new.labels == label
-    rough[at] = lists.rough
-    ahead[at] |= lists.ahead
-    return Lists(new, rough, ahead)
 
 
 def ranking_of(

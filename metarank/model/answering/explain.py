@@ -218,7 +218,9 @@ def _explained(
                 f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
             )
-        described, *_ = answering.describe(row, also=label)
+        proposed = described.lists.candidates
+        shortlist = Candidates(proposed.indptr, proposed.labels, model.n_labels).union(one)
+        described, *_ = answering.describe(row._replace(own=shortlist))
     table, scored = described.table, answering.score_described(described, ranker, weight)
     candidates, knows_nothing = scored.candidates, bool(scored.blank[0])
     of_table = int(np.searchsorted(table.labels, label))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
-from metarank._util.printable import first_few
+from metarank._util.modules import outside
 from metarank.data.dataset import Dataset
 from metarank.data.separators import cut_labels, described, same_separator
 from metarank.metrics.propensity import counts_of_weights, inv_propensity
+from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
 from metarank.model.answering.answer import ranking_of
 from metarank.model.answering.explain import said_of_unknown_rows
@@ -53,16 +54,8 @@ def score_model(
         Y = X
     elif isinstance(X, Dataset) and X.n_labels:
         raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
-    scored = model._score_rows(X, 1, propensity_weight, **limits)
-    if limits.get("candidates") is None:
-        scores: Any = np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
-    else:  # of many labels, perhaps, most of which are no candidates
-        scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
-    relevance = aligned_relevance(model.fitted_, Y, scores.shape[0])
-    relevance.warn(stacklevel=4)
-    if message := said_of_unknown_rows(_unknown_rows(scored)):
-        warnings.warn(message, stacklevel=3)
-    values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
+    evaluation = Evaluation(model, X, Y, propensity_weight=propensity_weight, **limits)
+    values = metrics.per_row(evaluation.relevance, evaluation.scores(), "MAP")
     weight = check_sample_weight(sample_weight, len(values))
     counted = ~np.isnan(values)
     if not counted.any():
@@ -114,14 +107,13 @@ class Evaluation:
             return
         n_rows = sum(s.candidates.n_rows for s in self._scored)
         self.relevance = aligned_relevance(model.fitted_, Y, n_rows)
-        self.relevance.warn(stacklevel=4)
-        if self.unknown_rows:
-            warnings.warn(self.unknown_rows, stacklevel=3)
+        for message in filter(None, (self.relevance.said, self.unknown_rows)):
+            warnings.warn(message, stacklevel=outside())
 
     @property
     def unknown_rows(self) -> str:
         """The message about rows of which the model knows nothing; "" if there are none."""
-        return said_of_unknown_rows(_unknown_rows(self._scored))
+        return said_of_unknown_rows(np.concatenate([s.blank for s in self._scored]))
 
     @property
     def Y(self) -> sp.csr_matrix:
@@ -129,23 +121,40 @@ class Evaluation:
 
     def ranking(self, k: int) -> Ranking:
         """The k best labels of each row."""
-        return self.relevance.widened(ranking_of(self._scored, min(k, self.fitted.n_labels)))
+        return ranking_of(self._scored, min(k, self.fitted.n_labels))
+
+    def scores(self) -> sp.csr_matrix:
+        """The ranking scores of all candidates."""
+        return sp.vstack([s.candidates.to_csr(s.scores) for s in self._scored], format="csr")
 
     def probabilities(self) -> sp.csr_matrix:
         """Probabilities of the candidates, which hold no boost of rare labels."""
-        return self.relevance.widened(self.fitted.probability_matrix(self._scored))
+        return self.fitted.probability_matrix(self._scored)
 
     def sets(self, metric: str) -> sp.csr_matrix:
         """Label sets by the cut learned for a metric, by the default one if there is none."""
         cut = check_metric(metric if metric.lower() in METRICS else None)
-        return self.relevance.widened(self.fitted.label_sets(self._scored, cut))
+        return self.fitted.label_sets(self._scored, cut)
 
     def default_names(self) -> list[str]:
         """The metrics that are measured if none is named."""
         full = [] if self.fitted.shortlisters else FULL_LIST
-        above = [] if self.relevance.parents(self.fitted) is None else HIERARCHICAL
+        above = [] if self._hierarchy is None else HIERARCHICAL
         recall = f"R@{length_below(self.fitted.n_labels - len(self.fitted.removed))}"
         return [*full, *SETS, *above, *(recall if name == "R@10" else name for name in TOP)]
+
+    @property
+    def _hierarchy(self) -> LabelDescriptions | None:
+        """The table of labels, if it has parents."""
+        table = self.fitted.labels
+        return None if table is None or table.parents is None else table
+
+    @property
+    def inv_propensity(self) -> np.ndarray:
+        """float64 (L + U,): the model's values; of unknown labels that of a label without a training row."""
+        n, new = self.fitted.n_rows, np.zeros(len(self.relevance.unknown))
+        unseen = inv_propensity(new, n_points=n) if n >= 3 else new + 1.0
+        return np.concatenate([self.fitted.inv_propensity, unseen])
 
     @cached_property
     def label_counts(self) -> np.ndarray | None:
@@ -214,32 +223,23 @@ class Evaluation:
 
     def _groups(
         self, parsed: Sequence[metrics.Metric]
-    ) -> Iterator[tuple[tuple[sp.csr_matrix, Any], list[str], dict[str, Any]]]:
+    ) -> Iterator[tuple[tuple[Relevance, Any], list[str], dict[str, Any]]]:
         """What metrics judge, those that judge it, and further arguments of `metrics.evaluate`."""
-        Y = self.Y
+        of_labels = self.relevance
         lists = [m for m in parsed if m.needs in ("ranking", "scores")]
         relevances = [str(m) for m in parsed if m.needs == "relevance"]
-        if lists:
-            if any(m.needs == "scores" for m in lists):
-                all_scores = sp.vstack([s.candidates.to_csr(s.scores) for s in self._scored], format="csr")
-                result: Any = self.relevance.widened(all_scores)
-            else:
-                result = self.ranking(max(m.k for m in lists if m.k is not None))
-            weights = self.relevance.inv_propensity(self.fitted)
-            yield (Y, result), [str(m) for m in lists], {"inv_propensity": weights}
+        if any(m.needs == "scores" for m in lists):
+            yield (of_labels, self.scores()), [str(m) for m in lists], {"inv_propensity": self.inv_propensity}
+        elif lists:
+            ranking = self.ranking(max(m.k for m in lists if m.k is not None))
+            yield (of_labels, ranking), [str(m) for m in lists], {"inv_propensity": self.inv_propensity}
         if relevances:
             # A probability predicts relevance as a share of the maximum.
-            share = Y / Y.max() if Y.nnz else Y
+            share = replace(of_labels, Y=self.Y / (self.Y.max() or 1.0))
             yield (share, self.probabilities()), relevances, {"scale": 1.0}
-        above = self.relevance.parents(self.fitted)
         for m in parsed:
             if m.needs == "sets":
-                yield (Y, None), [str(m)], {"Y_pred": self.sets(m.name), "parents": above}
-
-
-def _unknown_rows(scored: Sequence[Scored]) -> np.ndarray:
-    """A flag for each row: whether nothing of it is known."""
-    return np.concatenate([s.blank for s in scored])
+                yield (of_labels, None), [str(m)], {"Y_pred": self.sets(m.name), "parents": self._hierarchy}
 
 
 def length_below(n_labels: int, most: int = 10) -> int:
@@ -265,98 +265,13 @@ def training_counts(model: FittedModel) -> np.ndarray | None:
     return None
 
 
-def _measure(Y: sp.csr_matrix, scores: Any, names: list[str], how: dict[str, Any]) -> dict[str, Any]:
+def _measure(Y: Relevance, scores: Any, names: list[str], how: dict[str, Any]) -> dict[str, Any]:
     intervals, slices = how.pop("intervals"), how.pop("slices")
     if slices is not None:
         return metrics.evaluate(Y, scores, names, slices=slices, **how)
     if intervals:
         return {name: tuple(triple) for name, triple in metrics.bootstrap(Y, scores, names, **how).items()}
     return {name: float(value) for name, value in metrics.evaluate(Y, scores, names, **how).items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Relevance:
-    """Relevances of n rows for the L labels of a model, followed by U labels that it does not know.
-
-    Unknown labels have a column each, since they count as missed. So do removed ones.
-
-    Attributes
-    ----------
-    Y : CSR (n, L + U)
-    n_known : int
-        L.
-    unknown : list of str
-        Names of the U unknown labels. Each is relevant for some row.
-    removed : dict of id to name
-        The labels that were removed from the model and are relevant for some row.
-    """
-
-    Y: sp.csr_matrix
-    n_known: int
-    unknown: list[str]
-    removed: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def n_unknown_pairs(self) -> int:
-        """Number of relevant pairs with an unknown label."""
-        return int(np.count_nonzero(self.Y.indices >= self.n_known))
-
-    @property
-    def n_removed_pairs(self) -> int:
-        """Number of relevant pairs with a removed label."""
-        return int(np.isin(self.Y.indices, list(self.removed)).sum())
-
-    @cached_property
-    def said(self) -> str:
-        """The message about labels that count as missed; "" if there are none."""
-        missed = (
-            ("that the model never met", self.unknown, self.n_unknown_pairs),
-            ("removed from the model", list(self.removed.values()), self.n_removed_pairs),
-        )
-        return "; ".join(
-            f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant "
-            "pairs, which count as missed"
-            for what, names, n_pairs in missed
-            if names
-        )
-
-    def warn(self, stacklevel: int = 3) -> None:
-        """Emit a UserWarning about labels that count as missed, if there are any."""
-        if self.said:
-            warnings.warn(self.said, stacklevel=stacklevel)
-
-    def widened(self, answer: Any) -> Any:
-        """A Ranking, sparse matrix or scores of L labels, extended to L + U: unknown labels are absent, or
-        -inf."""
-        if not self.unknown:
-            return answer
-        n, width = self.Y.shape
-        if isinstance(answer, Ranking):
-            names = answer.label_names
-            return Ranking(
-                answer.labels, answer.scores, width, None if names is None else [*names, *self.unknown]
-            )
-        if sp.issparse(answer):
-            return sp.csr_matrix((answer.data, answer.indices, answer.indptr), shape=(n, width))
-        return np.hstack([answer, np.full((n, len(self.unknown)), -np.inf, answer.dtype)])
-
-    def parents(self, model: FittedModel) -> sp.csr_matrix | None:
-        """CSR (L + U, L + U): the parents of each label; None if the model knows of none."""
-        table: LabelDescriptions | None = model.labels
-        if table is None or table.parents is None:
-            return None
-        parents = table.parents.copy()
-        parents.resize((self.Y.shape[1], self.Y.shape[1]))
-        return parents
-
-    def inv_propensity(self, model: FittedModel) -> np.ndarray:
-        """float64 (L + U,): the model's values; for unknown labels that of a label without a training row."""
-        known: np.ndarray = model.inv_propensity
-        if not self.unknown:
-            return known
-        n = model.n_rows
-        unseen = float(inv_propensity(np.zeros(1), n_points=n)[0]) if n >= 3 else 1.0
-        return np.concatenate([known, np.full(len(self.unknown), unseen)])
 
 
 def aligned_relevance(model: FittedModel, Y: Any, n_rows: int | None = None) -> Relevance:
@@ -382,11 +297,8 @@ def aligned_relevance(model: FittedModel, Y: Any, n_rows: int | None = None) -> 
     relevance = _of_labels(model, Y, n_rows)
     if model.removed.size == 0:
         return relevance
-    merged = model.merged
-    if merged is not None:
-        now = np.arange(relevance.Y.shape[1])
-        now[merged[:, 0]] = merged[:, 1]
-        relevance = replace(relevance, Y=_placed(relevance.Y, now, len(now)))
+    if model.merged is not None:
+        relevance = relevance.merged(model.merged)
     removed = np.intersect1d(relevance.Y.indices, model.removed).tolist()
     return replace(relevance, removed={label: model.label_table.shown(label) for label in removed})
 
@@ -400,9 +312,8 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
         if names is None:
             if given.shape[1] < L:
                 raise ValueError(f"Y must have the {L} labels of the model, got {given.shape[1]}")
-            return _by_column(
-                model, given, [f"label {label}" for label in range(given.shape[1])], np.arange(L)
-            )
+            place = np.where(np.arange(given.shape[1]) < L, np.arange(given.shape[1]), -1)
+            return Relevance.placed(given, place, [f"label {label}" for label in range(len(place))], L)
     else:
         Y = cut_labels(Y, model.label_separator)[0]
         given, names, kind = check_labels(Y, n_rows=n_rows, ids="names", allow_no_labels=True)
@@ -416,17 +327,17 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
     if names is None or names == known:
         if given.shape[1] != L:
             raise ValueError(f"Y must have {L} labels, got {given.shape[1]}")
-        return Relevance(given, L, [])
+        return Relevance(given)
     if known is None:
         if isinstance(Y, Dataset) and given.shape[1] == L:
-            return Relevance(given, L, [])
+            return Relevance(given)
         raise ValueError(
             f"Y must be a matrix of {L} columns or lists of ids, since the labels of this model have no "
             f"names, got names such as {names[0]!r:.80}"
         )
     columns = isinstance(Y, Dataset) or kind in ("indicator", "graded")
     place = model.label_table.places(names, "Y", np.unique(given.indices), are_columns=columns)
-    return _by_column(model, given, names, place)
+    return Relevance.placed(given, place[: given.shape[1]], names, L)
 
 
 def _check_same_separator(model: FittedModel, dataset: Dataset) -> None:
@@ -441,27 +352,3 @@ def _check_same_separator(model: FittedModel, dataset: Dataset) -> None:
             f"{described(dataset.label_separator)}, and {unknown!r} is no label of this model: read the data "
             f"with label_separator={model.label_separator!r}"
         )
-
-
-def _by_column(model: FittedModel, given: sp.csr_matrix, names: list[str], place: np.ndarray) -> Relevance:
-    """The columns of `given` at their places among the labels of the model; zeros where there is none."""
-    L = model.n_labels
-    target = np.full(given.shape[1], -1, np.int64)
-    target[: len(place)] = place[: given.shape[1]]
-    used = np.unique(given.indices)
-    unknown = used[target[used] < 0]
-    target[unknown] = L + np.arange(len(unknown))
-    Y = _placed(given, target, L + len(unknown))
-    return Relevance(Y, L, [names[i] or f"column {i}" for i in unknown])
-
-
-def _placed(given: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix:
-    """CSR (n, width): each column at its target, columns of one target united by the greatest relevance."""
-    label = target[given.indices]
-    row = np.repeat(np.arange(given.shape[0]), np.diff(given.indptr))
-    order = np.lexsort((label, row))
-    key = row[order] * np.int64(width) + label[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    values = np.maximum.reduceat(given.data[order], first) if len(first) else given.data
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=given.shape[0]))])
-    return sp.csr_matrix((values, label[order][first], indptr), shape=(given.shape[0], width))

@@ -1,0 +1,133 @@
+"""`Relevance`: relevances whose labels stand in the order of those of the answer that is judged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.modules import outside
+from metarank._util.printable import first_few
+from metarank.types.ranking import Ranking
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Relevances of n rows for L labels that are known, followed by U labels that are not.
+
+    Unknown labels have a column each, since they count as missed. So do removed ones.
+
+    Attributes
+    ----------
+    Y : CSR (n, L + U)
+    unknown : list of str
+        Names of the U unknown labels. Each is relevant for some row.
+    removed : dict of id to name
+        The labels that were removed from a model and are relevant for some row.
+    """
+
+    Y: Any
+    unknown: Sequence[str] = ()
+    removed: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, Y_true: Any, scores: Any = None) -> Relevance:
+        """Relevances as they are given, or those of a `Dataset`.
+
+        The latter stand at the places of the labels of the ranking `scores`, where both have names, with a
+        warning of labels that the ranking does not know.
+
+        Raises
+        ------
+        ValueError
+            If two labels that are relevant for some row share a name, or two of the ranking's do.
+        """
+        if isinstance(Y_true, Relevance):
+            return Y_true
+        if not (hasattr(Y_true, "Y") and hasattr(Y_true, "label_names")):
+            return cls(Y_true)
+        Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
+        known = scores.label_names if isinstance(scores, Ranking) else None
+        if known is None or names is None or list(names) == list(known):
+            return cls(Y)
+        relevant = [names[label] for label in np.unique(Y.indices)]
+        for what, some in (("scores", known), ("Y_true", relevant)):
+            if len(set(some)) < len(some):
+                twice = next(name for i, name in enumerate(some) if name in some[:i])
+                raise ValueError(
+                    f"{what} must have labels of different names to be matched by name, got {twice!r} twice"
+                )
+        place = {name: label for label, name in enumerate(known)}
+        out = cls.placed(Y, np.array([place.get(name, -1) for name in names], np.int64), names, len(known))
+        if out.unknown:
+            message = out.missed("that the ranking does not know", out.unknown, out.n_unknown_pairs)
+            warnings.warn(message, stacklevel=outside())
+        return out
+
+    @classmethod
+    def placed(cls, Y: sp.csr_matrix, place: np.ndarray, names: Sequence[str], n_known: int) -> Relevance:
+        """The columns of Y, of these names, at their places among known labels; those whose place is -1 and
+        that some row has are unknown labels. Columns of one place are united by the greatest relevance."""
+        target = place.copy()
+        used = np.unique(Y.indices)
+        unknown = used[target[used] < 0]
+        target[unknown] = n_known + np.arange(len(unknown))
+        Y = _united(Y, target, n_known + len(unknown))
+        return cls(Y, [names[i] or f"column {i}" for i in unknown])
+
+    def merged(self, pairs: np.ndarray) -> Relevance:
+        """With the first label of each pair counted as the second."""
+        now = np.arange(self.Y.shape[1])
+        now[pairs[:, 0]] = pairs[:, 1]
+        return replace(self, Y=_united(self.Y, now, len(now)))
+
+    @property
+    def n_known(self) -> int:
+        """L."""
+        return int(self.Y.shape[1]) - len(self.unknown)
+
+    @property
+    def n_unknown_pairs(self) -> int:
+        """Number of relevant pairs with an unknown label."""
+        return int(np.count_nonzero(self.Y.indices >= self.n_known))
+
+    @property
+    def n_removed_pairs(self) -> int:
+        """Number of relevant pairs with a removed label."""
+        return int(np.isin(self.Y.indices, list(self.removed)).sum())
+
+    @property
+    def said(self) -> str:
+        """The message about labels that count as missed; "" if there are none."""
+        of_removed = list(self.removed.values())
+        return "; ".join(
+            self.missed(what, names, n_pairs)
+            for what, names, n_pairs in (
+                ("that the model never met", self.unknown, self.n_unknown_pairs),
+                ("removed from the model", of_removed, self.n_removed_pairs),
+            )
+            if names
+        )
+
+    def missed(self, what: str, names: Sequence[str], n_pairs: int) -> str:
+        """What is said of such labels."""
+        return (
+            f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant pairs, "
+            "which count as missed"
+        )
+
+
+def _united(Y: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix:
+    """CSR (n, width): each column at its target, columns of one target united by the greatest relevance."""
+    label = target[Y.indices]
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    order = np.lexsort((label, row))
+    key = row[order] * np.int64(width) + label[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    values = np.maximum.reduceat(Y.data[order], first) if len(first) else Y.data
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=Y.shape[0]))])
+    return sp.csr_matrix((values, label[order][first], indptr), shape=(Y.shape[0], width))
