@@ -66,23 +66,14 @@ def suggested(
     from annif.suggestion import SuggestionBatch
 
     blank = ranking.without_evidence
-    rows, columns, values = [], [], []
+    rows, columns, values = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, np.float32)]
     for i, labels in enumerate(ranking.labels):
-        if blank is not None and blank[i]:
-            continue
         labels = labels[labels >= 0]
         labels = labels[subject_of[labels] >= 0][:limit]
-        by_label = dict(zip(*_row(probabilities, i)))
-        rows.append(np.full(len(labels), i))
-        columns.append(subject_of[labels])
-        values.append(scores_in_order(np.array([by_label.get(label, 0.0) for label in labels.tolist()])))
-    shape = (len(ranking.labels), n_subjects)
-    if not rows:
-        return SuggestionBatch(sp.csr_array(shape, dtype=np.float32))
+        if len(labels) and (blank is None or not blank[i]):
+            rows.append(np.full(len(labels), i))
+            columns.append(subject_of[labels])
+            values.append(scores_in_order(probabilities[i, labels].toarray().ravel()))
     parts = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    shape = (len(ranking.labels), n_subjects)
     return SuggestionBatch(sp.csr_array(parts, shape=shape, dtype=np.float32))
-
-
-def _row(matrix: sp.csr_matrix, i: int) -> tuple[list[int], list[float]]:
-    part = slice(matrix.indptr[i], matrix.indptr[i + 1])
-    return matrix.indices[part].tolist(), matrix.data[part].tolist()
