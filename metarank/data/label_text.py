@@ -67,33 +67,17 @@ def label_text_matrix(
     csr_matrix (L, d)
         float32, canonical, rows of unit length; a label without a known word has an empty row.
 
-    Raises
-    ------
-    ValueError
-        If not exactly one of `vectorizer` and `feature_names` is given, or lengths do not agree.
-    TypeError
-        If a name or text is not a string.
-
     Examples
     --------
     >>> label_text_matrix(["Web_design", "tea"], feature_names=["the", "web", "design"]).toarray().round(2)
     array([[0.  , 0.71, 0.71],
            [0.  , 0.  , 0.  ]], dtype=float32)
     """
-    if (vectorizer is None) == (feature_names is None):
-        raise ValueError("exactly one of vectorizer and feature_names must be given")
-    if label_texts is not None and len(label_texts) != len(label_names):
-        raise ValueError(f"label_texts must have {len(label_names)} entries, got {len(label_texts)}")
     texts = label_phrases(label_names, label_texts)
     if vectorizer is not None:
         return vectorizer.transform(texts)
     words = [str(name).lower() for name in feature_names or ()]
     weights = np.ones(len(words), np.float32) if idf is None else np.asarray(idf, np.float32)
-    if weights.shape != (len(words),):
-        raise ValueError(f"idf must have shape {(len(words),)}, got {weights.shape}")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"label_names[{position}] must be a string, got {type(text).__name__}")
     column = {word: j for j, word in reversed(list(enumerate(words)))}
     longest = 1 + max((word.count(" ") for word in words), default=0)
     reader = TextVectorizer(word_ngrams=min(longest, 3))

@@ -142,19 +142,6 @@ def test_label_text_from_a_vectorizer():
     assert np.array_equal(text.toarray(), v.transform(["tea a drink", "wine a drink"]).toarray())
 
 
-def test_label_text_checks_its_input():
-    v = TextVectorizer().fit(["green tea"])
-    for both in ({}, {"vectorizer": v, "feature_names": ["tea"]}):
-        with pytest.raises(ValueError, match="exactly one of"):
-            label_text_matrix(["tea"], **both)
-    with pytest.raises(ValueError, match="label_texts must have 1 entries, got 2"):
-        label_text_matrix(["tea"], ["a", "b"], vectorizer=v)
-    with pytest.raises(ValueError, match="idf must have shape"):
-        label_text_matrix(["tea"], feature_names=["tea"], idf=np.ones(2))
-    with pytest.raises(TypeError, match=r"label_names\[1\]"):
-        label_text_matrix(["tea", 3], feature_names=["tea"])
-
-
 def with_others(text, others, cls=NameScorer):
     X = sp.csr_matrix((3, text.shape[1]), dtype=np.float32)
     Y = sp.csr_matrix((3, text.shape[0]), dtype=np.float32)
