@@ -157,7 +157,7 @@ def load(
                 content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
             )
         except ValueError as error:
-            hint = "" if HEADER.match(content) else _NO_TABLE
+            hint = _NO_TABLE if str(error).startswith("line ") and not HEADER.match(content) else ""
             raise ValueError(f"{error}{hint}") from None
         if sidecars:
             Y = _grades(path, Y, grades, n_jobs)
