@@ -167,10 +167,11 @@ def _of_triples(content: bytes, ending: str, path: Path) -> Iterator[Fact]:
                 language = getattr(quad.object, "language", None)
                 yield quad.subject.value, quad.predicate.value, quad.object.value, language
     except (SyntaxError, expat.ExpatError) as error:
-        raise ValueError(f"line {error.lineno} is malformed: {error}") from None
+        raise ValueError(str(error)) from None
 
 
 def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: bool) -> LabelDescriptions:
+    """The table of labels of what a file says of concepts."""
     seen: dict[str, None] = {}  # in the order in which the file speaks of them
     of: defaultdict[str, list[tuple[str, str, str | None]]] = defaultdict(list)
     for uri, what, value, spoken in facts:

@@ -138,10 +138,10 @@ def test_syntaxes_agree(tmp_path, name, text):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("v.ttl", f'{PREFIXES}x:a a skos:Concept ; skos:prefLabel "a@en .\n', "v.ttl: line 4"),
-        ("v.rdf", XML.replace("</rdf:RDF>", ""), "v.rdf: line 9 is malformed"),
-        ("v.rdf", XML.replace("</skos:Concept>", "</x>", 1), "v.rdf: line 5 is malformed"),
-        ("v.jsonld", JSON.replace("}]}", "}],}"), "v.jsonld: line 5"),
+        ("v.ttl", f'{PREFIXES}x:a a skos:Concept ; skos:prefLabel "a@en .\n', "v.ttl: .*line 4"),
+        ("v.rdf", XML.replace("</rdf:RDF>", ""), "v.rdf: .*line 9"),
+        ("v.rdf", XML.replace("</skos:Concept>", "</x>", 1), "v.rdf: mismatched tag: line 5"),
+        ("v.jsonld", JSON.replace("}]}", "}],}"), "v.jsonld: .*line 5"),
         ("v.jsonld", '{"@context": "http://x.org/c", "@id": "http://x.org/a"}', "remote contexts"),
         ("v.ttl", PREFIXES, "holds no concept of SKOS"),
         ("v.ttl", f"{PREFIXES}x:a a skos:Concept ; owl:deprecated true .", "not deprecated; deprecated=True"),
