@@ -43,7 +43,7 @@ def test_labels_of_a_table_are_those_of_labels_txt(tmp_path):
     assert read.label_texts is None
     assert data.load(tmp_path / "train.csv", sidecars=False).label_names == ["a", "b"]
     (tmp_path / "label_text.txt").write_text("only one\n")
-    with pytest.raises(ValueError, match="expected 3 lines"):
+    with pytest.raises(ValueError, match="label_texts must have 3 entries, got 1"):
         data.load(tmp_path / "train.csv")
     (tmp_path / "labels.txt").write_text("b\n")
     with pytest.raises(ValueError, match="lacks the label 'a'"):

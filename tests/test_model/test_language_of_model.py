@@ -81,12 +81,9 @@ def test_auto_stays_without_stems_where_words_serve_better():
     assert chosen_language(texts, Y, None) is None
 
 
-@pytest.mark.parametrize(
-    ("language", "kind", "said"),
-    [("klingon", ValueError, "language must be"), (3, TypeError, "language must be")],
-)
-def test_a_language_that_is_none_is_refused_before_any_work(language, kind, said):
-    with pytest.raises(kind, match=said):
+@pytest.mark.parametrize("language", ["klingon", 3])
+def test_a_language_that_is_none_is_refused_before_any_work(language):
+    with pytest.raises(ValueError, match="language must be"):
         MetaRanker(language=language).fit(None, None)
 
 
