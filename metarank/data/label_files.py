@@ -104,9 +104,11 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
     for role, column in of.items():
         values = out[_PARAMETERS.get(role, role)] = list[Any]()
         for row, cell in enumerate(table.cells(column)):
-            cell = cell.strip() if isinstance(cell, str) else cell
+            cell = cell.strip() or None if isinstance(cell, str) else cell
             try:
-                values.append(None if is_missing(cell) or cell == "" else _READERS.get(role, _as_it_is)(cell))
+                if is_missing(cell) and role == "name" and "id" not in of:
+                    raise ValueError("the name is empty")
+                values.append(None if is_missing(cell) else _READERS.get(role, _as_it_is)(cell))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"column {column!r}, {table.where(row)}: {error}") from None
     return out

@@ -130,7 +130,7 @@ def test_a_long_field_is_no_error(tmp_path):
         ("t.csv", "text,tag\na,b\n", {"labels_column": "text"}, "no column of numbers or of text"),
         ("t.jsonl", '[{"text": "a"},\n {"text": "b"}]\n', {}, "one object a line"),
         ("t.json", '[\n{"text": "a"}]\n', {}, "one object a line"),
-        ("t.csv", 'text,labels\na,"[""x"""\nb,[x]\n', {}, "line 3: the labels are not a JSON array"),
+        ("t.csv", 'text,labels\na,"[""x"""\nb,[x]\n', {}, "line 3: labels must be names or a list"),
         ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "line 2 is not JSON"),
         ("t.jsonl", '{"text": "a"}\n\n["b"]\n', {}, "line 3 must be a JSON object, got list"),
         ("t.jsonl", '{"text": 3}\n', {}, "text_column must hold text, got int in 'text' at line 1"),

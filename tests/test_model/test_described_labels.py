@@ -268,7 +268,7 @@ def test_a_table_of_new_labels_without_names_has_ids():
     ("new", "error", "message"),
     [
         ([{"name": " "}], ValueError, "the name is empty"),
-        ([{"name": "new", "description": 3}], ValueError, "expected text, got 3"),
+        ([{"name": "new", "description": 3}], TypeError, "descriptions must hold texts, got 3"),
         (pd.DataFrame({"word": ["new"]}), ValueError, "labels must have a column 'id' or 'name'"),
         (
             pd.DataFrame({"name": ["new"], "parents": ["nobody"]}),
