@@ -36,7 +36,8 @@ from metarank.scorers.source import with_scorers
 from metarank.scorers.wrapped import KeptScorer
 from metarank.types.arrays import dense
 from metarank.types.block_columns import side_by_side
-from metarank.types.checks import check_rejected, check_writable
+from metarank.types.checks import check_writable
+from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import OtherNames
 from metarank.types.suggested import MissingPairs

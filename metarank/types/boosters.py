@@ -21,26 +21,15 @@ from metarank.types.arrays import joined_ids
 
 # LightGBM reads a dense value of this size or less as zero.
 _ZERO = float(np.float32(1e-35))
-_NO_TREE: dict[str, np.ndarray] = {
-    "feature": np.zeros(0, np.int32),
-    "threshold": np.zeros(0),
-    "children": np.zeros((0, 2), np.int32),
-    "missing": np.zeros(0, np.uint8),
-    "gain": np.zeros(0),
-    "node_count": np.zeros(0, np.int32),
-    "root": np.zeros(0, np.int32),
-    "leaf_value": np.zeros(0),
-    "leaf_count": np.zeros(0, np.int32),
-}
-# What LightGBM's text calls the arrays of a tree.
-_IN_TEXT = {
-    "feature": "split_feature",
-    "threshold": "threshold",
-    "missing": "decision_type",
-    "gain": "split_gain",
-    "node_count": "internal_count",
-    "leaf_value": "leaf_value",
-    "leaf_count": "leaf_count",
+# What LightGBM's text calls the arrays of a tree, and their types.
+_ARRAYS: dict[str, tuple[str, Any]] = {
+    "feature": ("split_feature", np.int32),
+    "threshold": ("threshold", np.float64),
+    "missing": ("decision_type", np.uint8),
+    "gain": ("split_gain", np.float64),
+    "node_count": ("internal_count", np.int32),
+    "leaf_value": ("leaf_value", np.float64),
+    "leaf_count": ("leaf_count", np.int32),
 }
 
 
@@ -68,6 +57,11 @@ class BoosterArrays(Saved):
         Training rows that reached each leaf.
     output : int32 array (n_trees,)
     n_features, n_outputs : int
+
+    Attributes
+    ----------
+    in_core : metarank._core.BoostedTrees
+        The trees as the core holds them.
 
     Raises
     ------
@@ -101,7 +95,7 @@ class BoosterArrays(Saved):
     output: np.ndarray
     n_features: int
     n_outputs: int
-    _trees: Any = field(init=False, repr=False)
+    in_core: Any = field(init=False, repr=False)
 
     saved: ClassVar[Spec] = Spec(
         Array("feature", np.int32, ("nodes",)),
@@ -130,7 +124,7 @@ class BoosterArrays(Saved):
             self.n_features,
             self.n_outputs,
         )
-        object.__setattr__(self, "_trees", trees)
+        object.__setattr__(self, "in_core", trees)
 
     @property
     def n_trees(self) -> int:
@@ -169,13 +163,15 @@ class BoosterArrays(Saved):
         cls, parts: Sequence[Mapping[str, Any]], output: np.ndarray, n_features: int, n_outputs: int
     ) -> BoosterArrays:
         """Trees, or lists of them, one after another: nodes and leaves of each are numbered from 0."""
-        parts = [_NO_TREE, *parts]
+        none: dict[str, np.ndarray] = {name: np.zeros(0, dtype) for name, (_, dtype) in _ARRAYS.items()}
+        none |= {"children": np.zeros((0, 2), np.int32), "root": np.zeros(0, np.int32)}
+        parts = [none, *parts]
         n_nodes, n_leaves = ([len(part[name]) for part in parts] for name in ("feature", "leaf_value"))
         arrays = {
             name: joined_ids([part[name] for part in parts], n_nodes, n_leaves)
             if name in ("children", "root")
-            else np.concatenate([part[name] for part in parts]).astype(none.dtype)
-            for name, none in _NO_TREE.items()
+            else np.concatenate([part[name] for part in parts]).astype(empty.dtype)
+            for name, empty in none.items()
         }
         return cls(**arrays, output=output.astype(np.int32), n_features=n_features, n_outputs=n_outputs)
 
@@ -196,7 +192,7 @@ class BoosterArrays(Saved):
         ValueError
             If X is not two-dimensional or has another number of columns.
         """
-        raw = self._trees.predict(self._checked(X), resolve_n_jobs(n_jobs))
+        raw = self.in_core.predict(self._checked(X), resolve_n_jobs(n_jobs))
         return raw[:, 0] if self.n_outputs == 1 else raw
 
     def contributions(self, X: np.ndarray) -> np.ndarray:
@@ -242,11 +238,6 @@ class BoosterArrays(Saved):
             raise ValueError(f"X must have shape (n, {self.n_features}), got {X.shape}")
         return np.ascontiguousarray(X)
 
-    @property
-    def in_core(self) -> Any:
-        """The trees as the core holds them, a `metarank._core.BoostedTrees`."""
-        return self._trees
-
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
 
@@ -261,8 +252,7 @@ def _tree(entries: dict[str, str]) -> dict[str, np.ndarray]:
     if any(entries.get(name, "0").strip() != "0" for name in ("num_cat", "is_linear")):
         raise ValueError("trees must have numerical splits and constant leaves only")
     tree = {
-        name: np.array(entries.get(called, "").split(), _NO_TREE[name].dtype)
-        for name, called in _IN_TEXT.items()
+        name: np.array(entries.get(called, "").split(), dtype) for name, (called, dtype) in _ARRAYS.items()
     }
     if not len(tree["leaf_count"]):  # of a tree that is one leaf
         tree["leaf_count"] = np.ones(len(tree["leaf_value"]), np.int32)

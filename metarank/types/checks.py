@@ -1,4 +1,4 @@
-"""The interface: any container becomes canonical X, Y or Candidates, once.
+"""The interface: any container becomes canonical X or Y, once.
 
 Which path X takes (dense rows or CSR) is a matter of its values, not of its
 container: dense where at least a quarter of the entries are non-zero or there
@@ -18,7 +18,6 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.persist.trust import MOST_DECLARED
-from metarank.types.candidates import Candidates
 from metarank.types.containers import as_array, check_columns, is_row, plain_column
 from metarank.types.label_table import LabelTable
 
@@ -407,7 +406,7 @@ def _listed(
         return _ones(row_of, ids, (len(rows), len(found))), found, "lists"
     if by_name and labels:
         values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
-        _check_indicator_mistake(values, counts, name)
+        check_no_indicator(values, rows, name)
         distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
         spelled = [str(value) for value in distinct.tolist()]
         ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
@@ -419,7 +418,7 @@ def _listed(
             f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
         )
     width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
-    _check_indicator_mistake(ids, counts, name)
+    check_no_indicator(ids, rows, name)
     if ids.max(initial=-1) >= width:
         at = int(np.argmax(ids >= width))
         raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
@@ -473,118 +472,23 @@ def check_names_as_ids(names: list[str], what: str) -> None:
 def _ids_of_numbers(
     labels: list[Any], row_of: np.ndarray, name: str, low: int = 0, high: int = 2**31 - 1
 ) -> np.ndarray:
-    ids = np.empty(len(labels), np.int64)
-    for j, label in enumerate(labels):
-        if isinstance(label, (bool, np.bool_)) or not isinstance(
-            label, (int, float, np.integer, np.floating)
-        ):
-            raise TypeError(f"{name} must hold label ids or names, got {label!r} at row {row_of[j]}")
-        if not float(label).is_integer():
-            raise ValueError(f"{name} must hold integer label ids, got {label!r} at row {row_of[j]}")
-        if not low <= int(label) <= high:
-            rule = f"[{low}, 2^{high.bit_length()})"
-            raise ValueError(f"{name} must hold label ids in {rule}, got {label!r} at row {row_of[j]}")
-        ids[j] = int(label)
-    return ids
+    for label, row in zip(labels, row_of):
+        if isinstance(label, (bool, np.bool_)) or not isinstance(label, (int, float, np.number)):
+            raise TypeError(f"{name} must hold label ids or names, got {label!r} at row {row}")
+        if not (float(label).is_integer() and low <= int(label) <= high):
+            rule = f"in [{low}, 2^{high.bit_length()})"
+            raise ValueError(f"{name} must hold integer label ids {rule}, got {label!r} at row {row}")
+    return np.fromiter(map(int, labels), np.int64, len(labels))
 
 
-def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, name: str) -> None:
+def check_no_indicator(ids: np.ndarray, rows: Sequence[Any], name: str) -> None:
     """A nested list of zeros and ones can be read two ways; nearly always an indicator matrix is meant."""
-    if len(counts) and counts[0] >= 2 and np.all(counts == counts[0]) and ids.max() <= 1:
-        _raise_indicator_mistake(name, "np.asarray")
-
-
-def _raise_indicator_mistake(name: str, convert: str) -> NoReturn:
-    raise ValueError(
-        f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
-        f"pass {convert}({name}) for the indicator"
-    )
-
-
-def check_candidates(
-    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates"
-) -> Candidates:
-    """A user's shortlist as `Candidates`.
-
-    Parameters
-    ----------
-    candidates : Candidates, scipy sparse matrix (n, L), or list of n lists of labels
-        The stored entries of a matrix are the candidates, explicit zeros included. Labels of lists are ids
-        or names, in any order; repeated ones count once.
-    n_rows : int
-        What the instances ask for.
-    labels : LabelTable, or int
-        The labels of the model, or how many they are, where they have no names.
-
-    Raises
-    ------
-    ValueError, TypeError
-        A wrong number of rows or labels, an unknown label, a score that is NaN or infinite.
-
-    Examples
-    --------
-    >>> check_candidates([[2, 0], []], 2, 3).labels
-    array([0, 2], dtype=int32)
-    >>> check_candidates([["c", 0], []], 2, LabelTable(3, ["a", "b", "c"])).labels
-    array([0, 2], dtype=int32)
-    """
-    table = labels if isinstance(labels, LabelTable) else LabelTable(labels)
-    if isinstance(candidates, Candidates):
-        out = candidates
-    elif sp.issparse(candidates):
-        matrix = sp.csr_matrix(candidates, dtype=np.float32, copy=True)
-        matrix.sum_duplicates()
-        if not np.isfinite(matrix.data).all():
-            raise ValueError(f"{name} must hold finite scores")
-        out = Candidates.from_csr(matrix)
-    elif _is_list_of_rows(candidates):
-        out = _candidate_lists(list(candidates), table, name)
-    else:
-        raise TypeError(
-            f"{name} must be Candidates, a sparse matrix (n, L) or a list of lists of labels, "
-            f"got {type(candidates).__name__}"
-        )
-    if (out.n_rows, out.n_labels) != (n_rows, table.n_labels):
+    widths = {len(row) for row in rows}
+    if len(widths) == 1 and max(widths) >= 2 and ids.max() <= 1:
         raise ValueError(
-            f"{name} must have {n_rows} rows and {table.n_labels} labels, got {out.n_rows} and {out.n_labels}"
+            f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
+            f"pass scipy.sparse.csr_matrix({name}) for the indicator"
         )
-    return out
-
-
-def check_rejected(negatives: Any, Y: sp.csr_matrix, table: LabelTable) -> Candidates:
-    """Rejected pairs of the rows of Y (n, L), as `check_candidates`: of a matrix all stored entries count.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they are malformed, or a rejected pair is relevant in Y.
-
-    Examples
-    --------
-    >>> check_rejected([[1]], sp.csr_matrix([[1.0, 0.0]]), LabelTable(2)).labels
-    array([1], dtype=int32)
-    """
-    rejected = check_candidates(plain_column(negatives, "negatives"), Y.shape[0], table, name="negatives")
-    both = np.flatnonzero(rejected.values_of(Y) > 0)
-    if len(both):
-        row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
-        raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
-    return rejected
-
-
-def _candidate_lists(rows: list[Any], table: LabelTable, name: str) -> Candidates:
-    """Lists of labels, ids or names, as `Candidates`."""
-    for i, row in enumerate(rows):
-        if not is_row(row) or isinstance(row, Mapping):
-            raise TypeError(f"{name} must hold a list of labels a row, got {row!r:.80} at row {i}")
-    lists = [np.unique(table.ids_of(row, name, f" at row {i}")) for i, row in enumerate(rows)]
-    counts = np.array([len(row) for row in lists], np.int64)
-    ids = np.concatenate([np.zeros(0, np.int64), *lists])
-    widths = {len(row) if hasattr(row, "__len__") else -1 for row in rows}
-    ambiguous = widths == {table.n_labels} and table.n_labels >= 2 and ids.max() <= 1
-    if ambiguous and not any(isinstance(label, str) for row in rows for label in row):
-        _raise_indicator_mistake(name, "scipy.sparse.csr_matrix")
-    return Candidates(np.concatenate([[0], np.cumsum(counts)]), ids, table.n_labels)
 
 
 def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:

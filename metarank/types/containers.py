@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 # Types of columns, as pandas, polars and Arrow write them.
 _NUMBERS = re.compile(r"^(sparse\[)?(u?int|float|double|half|bool|decimal|complex)")
+_NUMBER = (int, float, np.number, np.bool_, Decimal)
 
 
 def check_columns(table: Any, name: str, what: str, hint: str) -> None:
@@ -23,15 +24,13 @@ def check_columns(table: Any, name: str, what: str, hint: str) -> None:
         kind = type_name(values)
         if is_number_type(values):
             continue
-        found: list[Any] = []
         if kind == "object":  # numbers too may stand in one
-            plain = [v for v in values if not is_missing(v)]
-            found = [v for v in plain if not isinstance(v, (int, float, np.number, np.bool_, Decimal))]
-            if not found:
+            odd = [v for v in values if not (is_missing(v) or isinstance(v, _NUMBER))]
+            if not odd:
                 continue
-        of = found[0] if found else None
-        text = isinstance(of, str) or re.match("(large_)?(str|utf8)", kind.lower())
-        kind = "text" if text else type(of).__name__ if of is not None else kind
+            kind = type(odd[0]).__name__
+        if re.match("(large_)?(str|utf8)", kind.lower()):
+            kind = "text"
         raise ValueError(f"{name} must hold {what}, got {kind} in column {column!r}{hint.format(column)}")
 
 
@@ -68,9 +67,6 @@ def as_array(table: Any) -> np.ndarray:
             return table.to_numpy()
         columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
         return np.column_stack(columns)
-    if module == "pyarrow" and hasattr(table, "columns"):
-        columns = [np.asarray(column.to_numpy(zero_copy_only=False)) for column in table.columns]
-        return np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
     if hasattr(table, "to_numpy"):
         return np.asarray(table.to_numpy())
     try:

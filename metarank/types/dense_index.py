@@ -112,8 +112,9 @@ class HnswIndex:
         share = 1.0 if within is None else max(float(within.mean()), 1 / self.n_rows)
         # The walk passes rows that may not be proposed: it has to be as much broader.
         breadth = min(self.n_rows, int(np.ceil(max(self.BREADTH, m) / share)))
-        with selector(within) as sel, faiss_threads(n_jobs):
-            params = faiss.SearchParametersHNSW(efSearch=breadth, sel=sel)
+        sel = selector(within)  # the parameters of older versions do not keep it
+        params = faiss.SearchParametersHNSW(efSearch=breadth, sel=sel)
+        with faiss_threads(n_jobs):
             _, ids = self._faiss.search(scaled(Q, self._scale), m, params=params)
         return np.ascontiguousarray(ids, np.int32)
 
@@ -164,15 +165,9 @@ def faiss_threads(n_jobs: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-@contextmanager
-def selector(within: np.ndarray | None) -> Iterator[Any]:
-    """A FAISS selector of the rows of a mask; what it points to lives as long as it is used."""
-    faiss = _faiss()
-    if within is None:
-        yield None
-        return
-    bits = np.packbits(within, bitorder="little")
-    yield faiss.IDSelectorBitmap(bits)
+def selector(within: np.ndarray | None) -> Any:
+    """A FAISS selector of the rows of a mask, which lives as long as the selector does; None of all rows."""
+    return None if within is None else _faiss().IDSelectorBitmap(np.packbits(within, bitorder="little"))
 
 
 def check_graph(arrays: dict[str, Any]) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates, canonical_csr
-from metarank.types.checks import check_writable
-from metarank.types.containers import as_list, is_row
+from metarank.types.checks import check_no_indicator, check_writable
+from metarank.types.containers import as_list, is_row, plain_column
 from metarank.types.label_table import LabelTable
 from metarank.types.texts import WordRows
 
@@ -163,7 +164,7 @@ def read_given(
            [0. , 0. , 0. ]], dtype=float32)
     >>> read_given([["tea"], []], None, 2, table)
     Traceback (most recent call last):
-    ValueError: candidates must name labels of this model, by ids in [0, 3) or names, got 'tea' at row 0
+    ValueError: candidates must name known labels, by ids in [0, 3) or names, got 'tea' at row 0
     """
     if candidates is None and pair_features is None:
         return None
@@ -204,16 +205,9 @@ def check_names_given(given: Given | None, sources: Collection[str], features: C
         ("candidates", sources, () if given is None else given.scores),
         ("pair_features", features, () if given is None else given.features),
     ):
-        missing = [name for name in wanted if name not in found]
-        unknown = [name for name in found if name not in wanted]
-        if missing or unknown:
+        if set(wanted) != set(found):
             rule = f"must hold those of the fit, {', '.join(map(repr, wanted))}" if wanted else "must be None"
-            got = (
-                f"{missing[0]!r} is missing (an empty list a row, if it found nothing)"
-                if missing
-                else f"got {unknown[0]!r}"
-            )
-            raise ValueError(f"{parameter} {rule}: {got}")
+            raise ValueError(f"{parameter} {rule}: got {', '.join(map(repr, found)) or 'none'}")
 
 
 def width_of(candidates: Any) -> int | None:
@@ -224,6 +218,70 @@ def width_of(candidates: Any) -> int | None:
     return max(widths, default=None)
 
 
+def check_candidates(
+    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates"
+) -> Candidates:
+    """A user's shortlist as `Candidates`.
+
+    Parameters
+    ----------
+    candidates : Candidates, or what `read_given` takes of one source
+        Labels are ids or, where `labels` knows names, names. A label that a row lists twice counts once.
+    n_rows : int
+    labels : int or LabelTable
+        The number of labels L, or the labels.
+    name : str
+        How the caller calls the argument, for messages.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A wrong number of rows or labels, unknown labels, scores that are not finite; a nested list of zeros
+        and ones that is meant for an indicator matrix.
+
+    Examples
+    --------
+    >>> check_candidates([[2, 0], []], 2, 3).labels
+    array([0, 2], dtype=int32)
+    """
+    table = labels if isinstance(labels, LabelTable) else LabelTable(labels)
+    if isinstance(candidates, Candidates) and (candidates.n_rows, candidates.n_labels) == (
+        n_rows,
+        table.n_labels,
+    ):
+        return candidates
+    matrix, _ = _matrix_of(candidates, n_rows, table, name, once=False)
+    out = Candidates(matrix.indptr, matrix.indices, table.n_labels)
+    if sp.issparse(candidates):
+        return replace(out, scores={"score": matrix.data})
+    if (
+        isinstance(candidates, list)
+        and table.n_labels > 1
+        and all(
+            isinstance(row, list) and len(row) == table.n_labels and not isinstance(row[0], str)
+            for row in candidates
+        )
+    ):
+        check_no_indicator(out.labels, candidates, name)
+    return out
+
+
+def check_rejected(negatives: Any, Y: sp.csr_matrix, table: LabelTable) -> Candidates:
+    """Rejected pairs of the rows of Y (n, L), as `check_candidates`: of a matrix all stored entries count.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_candidates`; if a pair is rejected and relevant.
+    """
+    rejected = check_candidates(plain_column(negatives, "negatives"), Y.shape[0], table, name="negatives")
+    both = np.flatnonzero(rejected.values_of(Y) > 0)
+    if len(both):
+        row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
+        raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
+    return rejected
+
+
 # --- one source after another ------------------------------------------------------
 
 
@@ -231,18 +289,13 @@ def _by_name(values: Any, parameter: str, unnamed: str, known: Collection[str] =
     """Candidates or features by name, in the order given."""
     if values is None:
         return {}
-    if _is_table(values) or isinstance(values, PairTable):
+    if _is_table(values):
         return _by_source(_pair_table(values, parameter), parameter, unnamed, known)
     if not isinstance(values, Mapping):
         return {unnamed: values}
     if not values:
         raise ValueError(f"{parameter} must hold a source at least, got an empty dict")
-    for name in values:
-        if not isinstance(name, str):
-            raise TypeError(f"{parameter} must name its sources by texts, got {name!r:.80}")
-        if not name.strip():
-            raise ValueError(f"{parameter} must name its sources, got the empty {name!r}")
-        check_writable(name, parameter)
+    _check_names(values, parameter)
     return dict(values)
 
 
@@ -251,22 +304,23 @@ def _by_source(
 ) -> dict[str, PairTable]:
     if pairs.source is None and (len(pairs.row) or not known):
         return {unnamed: pairs}
-    found = dict.fromkeys(pairs.source or ())
-    if not found and not known:
+    source = np.asarray(pairs.source or (), object)
+    if not len(source) and not known:
         raise ValueError(f"{parameter} must hold a pair at least, got an empty table")
-    for name in found:
-        if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"{parameter} must name the source of each pair, got {name!r:.80}")
-        check_writable(name, parameter)
-    names = sorted({*found, *known})  # the order of lines must not matter
-    place = {name: i for i, name in enumerate(names)}
-    of = np.fromiter((place[name] for name in pairs.source or ()), np.int64, len(pairs.row))
+    _check_names(source, parameter)
     out = {}
-    for i, name in enumerate(names):
-        at = np.flatnonzero(of == i)
-        label = [pairs.label[int(j)] for j in at]
+    for name in sorted({*source, *known}):  # the order of lines must not matter
+        at = np.flatnonzero(source == name)
+        label = [pairs.label[i] for i in at.tolist()]
         out[name] = PairTable(pairs.row[at], label, pairs.score[at], None, pairs.written)
     return out
+
+
+def _check_names(names: Iterable[Any], parameter: str) -> None:
+    for name in dict.fromkeys(names):
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"{parameter} must name its sources by texts, got {name!r:.80}")
+        check_writable(name, parameter)
 
 
 def _rows_in(of: Any) -> int:
@@ -279,43 +333,41 @@ def _rows_in(of: Any) -> int:
 
 
 def _matrix_of(
-    of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool
+    of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool = False, once: bool = True
 ) -> tuple[sp.csr_matrix, bool]:
-    """What is given of one source as canonical float32 CSR (n, L), and whether it is labels alone."""
+    """What is given of one source as canonical float32 CSR (n, L), and whether it is labels alone.
+
+    `ranked`: labels without scores are the best first; `once`: a pair that occurs twice is an error.
+    """
     bare = isinstance(of, Candidates) and of.n_pairs > 0 and not of.scores
     if isinstance(of, Candidates):
         of = of.to_csr(of.final_score if of.scores else np.ones(of.n_pairs, np.float32))
     if sp.issparse(of):
         if of.dtype.kind not in "fiub":
             raise TypeError(f"{what} must hold numbers, got {of.dtype}")
-        if of.shape != (n_rows, table.n_labels):
-            raise ValueError(
-                f"{what} must have {n_rows} rows and {table.n_labels} labels, got {of.shape[0]} and "
-                f"{of.shape[1]}"
-            )
+        _check_shape(of.shape, n_rows, table, what)
         # A copy: what the user does to it later must not reach the model.
         with np.errstate(over="ignore"):  # what is no float32 is refused below
             out = sp.csr_matrix(of, dtype=np.float32, copy=True)
         stored = out.nnz
         out.sum_duplicates()
-        if out.nnz < stored:
+        if once and out.nnz < stored:
             raise ValueError(f"{what} must store a pair once, got some of them twice")
         out = canonical_csr(out.data, out.indices, out.indptr, out.shape)
-    elif isinstance(of, PairTable) or _is_table(of):
+    elif _is_table(of):
         pairs = _pair_table(of, what)
         own = list(dict.fromkeys(pairs.source or ()))
         if len(own) > 1:
             raise ValueError(f"{what} must hold pairs of one source, got {own[0]!r:.40} and {own[1]!r:.40}")
-        out = _of_pairs(pairs, n_rows, table, what)
+        out = _of_pairs(pairs, n_rows, table, what, once)
     else:
-        pairs, bare = _pairs_of_lists(of, n_rows, what, ranked=ranked)
-        out = _of_pairs(pairs, n_rows, table, what)
+        pairs, bare = _pairs_of_lists(of, n_rows, table, what, ranked)
+        out = _of_pairs(pairs, n_rows, table, what, once)
     wrong = np.flatnonzero(~np.isfinite(out.data))
     if len(wrong):
         row = int(np.searchsorted(out.indptr, wrong[0], side="right")) - 1
         label = table.called(int(out.indices[wrong[0]]))
-        noun = "scores" if ranked else "values"
-        raise ValueError(f"{what} must hold finite {noun}, got {out.data[wrong[0]]} for {label} at row {row}")
+        raise ValueError(f"{what} must hold finite scores, got {out.data[wrong[0]]} for {label} at row {row}")
     if len(table.removed):
         kept = ~np.isin(out.indices, np.asarray(table.removed))
         indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
@@ -323,92 +375,82 @@ def _matrix_of(
     return out, bare
 
 
-def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp.csr_matrix:
-    """The CSR matrix of pairs in any order; ValueError if one occurs twice."""
+def _check_shape(shape: tuple[int, int], n_rows: int, table: LabelTable, what: str) -> None:
+    if shape != (n_rows, table.n_labels):
+        raise ValueError(
+            f"{what} must have {n_rows} rows and {table.n_labels} labels, got {shape[0]} and {shape[1]}"
+        )
+
+
+def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str, once: bool) -> sp.csr_matrix:
+    """The CSR matrix of pairs in any order; ValueError if one occurs twice that may not."""
     row = pairs.row
     if len(row) and not (row.min() >= 0 and row.max() < n_rows):
         wrong = int(row[(row < 0) | (row >= n_rows)][0])
         raise ValueError(f"{what} must hold rows in [0, {n_rows}), got {wrong}")
     label = _label_ids(pairs, table, what)
-    key = row.astype(np.int64) * table.n_labels + label
+    keys, first = np.unique(row * np.int64(table.n_labels) + label, return_index=True)
+    if once and len(keys) < len(row):
+        at = int(np.setdiff1d(np.arange(len(row)), first)[0])
+        called = table.called(int(label[at]))
+        raise ValueError(f"{what} must hold a pair once, got {called} twice at row {row[at]}")
     with np.errstate(over="ignore"):
         score = np.asarray(pairs.score).astype(np.float32)
-    order = np.argsort(key, kind="stable")
-    twice = np.flatnonzero(np.diff(key[order]) == 0)
-    if len(twice):
-        at = int(order[twice[0]])
-        raise ValueError(
-            f"{what} must hold a pair once, got {table.called(int(label[at]))} twice at row {row[at]}"
-        )
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
-    return canonical_csr(score[order], label[order], indptr, (n_rows, table.n_labels))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[first], minlength=n_rows))])
+    return canonical_csr(score[first], label[first], indptr, (n_rows, table.n_labels))
 
 
 def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:
-    """The id of each pair's label; each distinct label is looked up once."""
+    """The id of each pair's label; each distinct name is looked up once."""
     if isinstance(pairs.label, np.ndarray) and pairs.label.dtype.kind in "iu":
         return table.ids_of(pairs.label, what)
-    ids: dict[Any, int] = {}
-    out = np.zeros(len(pairs.label), np.int64)
+    ids: dict[str, int] = {}
+    out = np.empty(len(pairs.label), np.int64)
     for i, label in enumerate(pairs.label):
-        found = ids.get(label) if isinstance(label, Hashable) else None
-        if found is None:
+        if not isinstance(label, str):
+            out[i] = table.id_of(label, what, f" at row {pairs.row[i]}")
+            continue
+        if label not in ids:
             where = f" at row {pairs.row[i]}"
-            if pairs.written and isinstance(label, str):
-                found = table.id_of_text(label, what)
-            else:
-                found = table.id_of(label, what, where)
-            ids[label] = found
-        out[i] = found
+            ids[label] = table.id_of_text(label, what) if pairs.written else table.id_of(label, what, where)
+        out[i] = ids[label]
     return out
 
 
-def _pairs_of_lists(of: Any, n_rows: int, what: str, *, ranked: bool) -> tuple[PairTable, bool]:
+def _pairs_of_lists(
+    of: Any, n_rows: int, table: LabelTable, what: str, ranked: bool
+) -> tuple[PairTable, bool]:
     """The pairs of n lists, each of labels, of (label, score), or a dict of label to score; and whether they
     are labels alone."""
-    if isinstance(of, np.ndarray) and of.ndim == 2 and of.dtype.kind == "f":
+    if (
+        isinstance(of, np.ndarray)
+        and of.ndim == 2
+        and (of.dtype.kind == "f" or of.shape[1] == table.n_labels)
+    ):
         raise TypeError(f"{what} must be {_FORMS}, got a dense array: pass scipy.sparse.csr_matrix(scores)")
     rows = as_list(of)
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
         raise TypeError(f"{what} must be {_FORMS}, got {type(of).__name__}")
-    if len(rows) != n_rows:
-        raise ValueError(f"{what} must have {n_rows} rows, got {len(rows)}")
-    numbers: list[int] = []
-    labels: list[Any] = []
-    scores: list[Any] = []
-    first: dict[bool, int] = {}  # the first row with scores, and without
+    _check_shape((len(rows), table.n_labels), n_rows, table, what)
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping) and not is_row(row):
             raise TypeError(
                 f"{what} must hold a list of labels or of (label, score) a row, got {row!r:.80} at row {i}"
             )
-        found = list(row.items()) if isinstance(row, Mapping) else list(row)
-        scored = [_is_scored(item) for item in found]
-        if found:
-            first.setdefault(scored[0], i)
-        if any(scored) and not all(scored):
-            bare = found[scored.index(False)]
-            raise TypeError(
-                f"{what} must hold a score of every label of a row or of none, got {bare!r:.80} at row {i}"
-            )
-        numbers += [i] * len(found)
-        labels += [item[0] if pair else item for item, pair in zip(found, scored)]
-        scores += [
-            item[1] if pair else (1.0 / (place + 1) if ranked else 1.0)
-            for place, (item, pair) in enumerate(zip(found, scored))
-        ]
-    if len(first) > 1:
+    lists = [list(row.items()) if isinstance(row, Mapping) else list(row) for row in rows]
+    row_of = np.repeat(np.arange(n_rows), np.array([len(row) for row in lists], np.int64))
+    labels: Sequence[Any] = list(chain.from_iterable(lists))
+    scored = [isinstance(item, (tuple, list)) and len(item) == 2 for item in labels]
+    if not any(scored):
+        scores = [1.0 / place if ranked else 1.0 for row in lists for place in range(1, len(row) + 1)]
+        return PairTable(row_of, labels, np.array(scores, np.float64)), len(labels) > 0
+    if not all(scored):
+        at = scored.index(False)
         raise TypeError(
-            f"{what} must hold scores in all rows or in none, got them at row {first[True]} and none at row "
-            f"{first[False]}"
+            f"{what} must hold a score of every label or of none, got {labels[at]!r:.80} at row {row_of[at]}"
         )
-    row_of = np.array(numbers, np.int64)
-    return PairTable(row_of, labels, _numbers(scores, row_of, what)), False in first
-
-
-def _is_scored(item: Any) -> bool:
-    """Whether an item of a list is a pair of a label and a score."""
-    return isinstance(item, (tuple, list)) and len(item) == 2
+    labels, values = zip(*labels)
+    return PairTable(row_of, labels, _numbers(values, row_of, what)), False
 
 
 def _numbers(values: Iterable[Any], row: np.ndarray, what: str) -> np.ndarray:
@@ -419,15 +461,11 @@ def _numbers(values: Iterable[Any], row: np.ndarray, what: str) -> np.ndarray:
     return np.array(values, np.float64)
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 # --- tables ------------------------------------------------------------------------
 
 
 def _is_table(values: Any) -> bool:
-    return hasattr(values, "columns") and not sp.issparse(values)
+    return isinstance(values, PairTable) or (hasattr(values, "columns") and not sp.issparse(values))
 
 
 def _pair_table(table: Any, what: str) -> PairTable:
@@ -442,10 +480,8 @@ def _pair_table(table: Any, what: str) -> PairTable:
             f"{what} must be a table with the columns row, label and score, got {shown}: no {missing[0]}"
         )
     column = {name: as_list(table[name]) for name in (ROW, LABEL, SCORE, SOURCE) if name in names}
-    for i, row in enumerate(column[ROW]):
-        if not _is_integer(row):
-            raise TypeError(
-                f"{what} must hold positions of rows in its column row, got {row!r:.80} at position {i}"
-            )
-    row = np.array(column[ROW], np.int64)
+    row = np.asarray(column[ROW])
+    if row.size and row.dtype.kind not in "iu":
+        raise TypeError(f"{what} must hold positions of rows in its column row, got {column[ROW][0]!r:.80}")
+    row = row.astype(np.int64)
     return PairTable(row, column[LABEL], _numbers(column[SCORE], row, what), column.get(SOURCE))

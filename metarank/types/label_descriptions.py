@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.types.checks import check_names_as_ids, check_writable
+from metarank.types.label_table import LabelTable
 
 
 class LabelDescriptions(Saved):
@@ -68,7 +69,7 @@ class LabelDescriptions(Saved):
     ... )
     >>> labels
     LabelDescriptions(2 labels: alternative names of 1, parents of 1)
-    >>> labels.position_of("boats"), labels.depth
+    >>> labels.table.id_of("boats", "labels"), labels.depth
     (1, array([0, 1]))
     """
 
@@ -109,7 +110,7 @@ class LabelDescriptions(Saved):
         self.parents: sp.csr_matrix | None = self._relation(parents, "parents")
         self.related: sp.csr_matrix | None = self._relation(related, "related")
         if self.parents is not None:
-            self.depth: NDArray[np.int64] = depths(self.parents, lambda label: repr(self.shown_names[label]))
+            self.depth: NDArray[np.int64] = depths(self.parents, self.shown_names)
         else:
             self.depth = np.zeros(n, np.int64)
         if self.related is not None:
@@ -166,28 +167,9 @@ class LabelDescriptions(Saved):
         return any(name.strip() for name in self.names)
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
-        """The row of each id, and of each name that is not an id; -1 where several labels have the name."""
-        out: dict[str, int] = {}
-        for i, name in enumerate(self.names):
-            if name.strip():
-                out[name] = i if name not in out else -1
-        return out | {label: i for i, label in enumerate(self.ids)}
-
-    def position_of(self, label: Any, where: str = "labels") -> int:
-        """The row of a label in the table, by its id, or else by its name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such label, or several have the name; the message begins with `where`.
-        """
-        position = self._positions.get(str(label))
-        if position is None:
-            raise ValueError(f"{where} must be in the table of labels, got {label!r:.80}")
-        if position < 0:
-            raise ValueError(f"{where} must be ids where several labels share a name, got {label!r:.80}")
-        return position
+    def table(self) -> LabelTable:
+        """The labels by id, or else by name."""
+        return LabelTable(len(self), self.names, ids=self.ids)
 
     def covering(
         self, Y: sp.csr_matrix, names: Sequence[str] | None, where: str = "Y"
@@ -217,7 +199,7 @@ class LabelDescriptions(Saved):
             return Y, self
         if list(names) == self.shown_names:
             return Y, self
-        unknown = [name for name in names if name not in self._positions]
+        unknown = [name for name in names if name not in self.table]
         if len(unknown) == len(names):
             raise ValueError(f"labels must be those of {where}, got none of them, such as {names[0]!r:.80}")
         if unknown:
@@ -227,7 +209,7 @@ class LabelDescriptions(Saved):
                 stacklevel=2,
             )
         table = self.extended(unknown) if unknown else self
-        columns = np.array([table.position_of(name, where) for name in names], np.int64)
+        columns = table.table.ids_of(names, where)
         coo = sp.coo_matrix(Y)
         key = coo.row.astype(np.int64) * len(table) + columns[coo.col]
         order = np.argsort(key, kind="stable")
@@ -272,7 +254,7 @@ class LabelDescriptions(Saved):
         ['sea', 'sun']
         """
         new = [str(label) for label in dict.fromkeys(labels)]
-        new = [label for label in new if label not in self._positions]
+        new = [label for label in new if label not in self.table]
         named: dict[str, list[Any]] = {
             "ids": new,
             "names": [None if "://" in label else label for label in new],
@@ -290,16 +272,13 @@ class LabelDescriptions(Saved):
             return None
         out = []
         for label, own in enumerate(values):
+            called = self.shown_names[label]
             given = _listed(own, "alternative_names")
-            names = [_text(name, "alternative_names", self.ids[label]) for name in given]
-            seen = {self.names[label].strip()} - {""}
-            for name in names:
-                where = f"got {name!r:.80} of label {self.shown_names[label]!r:.80}"
-                if not name.strip():
-                    raise ValueError(f"alternative_names must hold names, {where}")
-                if name.strip() in seen:
-                    raise ValueError(f"alternative_names must hold each name of a label once, {where} twice")
-                seen.add(name.strip())
+            names = [_text(name, "alternative_names", called) for name in given]
+            bare = [name.strip() for name in names]
+            if not all(bare) or len({self.names[label].strip(), *bare}) <= len(bare):
+                rule = "names, each once and none that is the name of its label"
+                raise ValueError(f"alternative_names must hold {rule}, got {names!r:.80} of {called!r:.80}")
             out.append(names)
         return out
 
@@ -314,39 +293,27 @@ class LabelDescriptions(Saved):
             return relation(first, second, n)
         lists = [_listed(own, column) for own in values]
         second = [
-            self.position_of(other, f"{column} of label {self.shown_names[label]!r:.80}")
+            self.table.id_of(str(other), f"{column} of label {self.shown_names[label]!r:.80}")
             for label, own in enumerate(lists)
             for other in own
         ]
         return relation(np.repeat(np.arange(n), [len(own) for own in lists]), second, n)
 
     def _vectors(self, values: Any) -> np.ndarray:
-        if not isinstance(values, np.ndarray):
-            values = self._stacked(values)
-        if values.ndim != 2 or values.dtype.kind not in "biuf":
-            raise ValueError(f"vectors must be numbers (L, dv), got shape {values.shape} of {values.dtype}")
-        with np.errstate(over="ignore"):
-            values = np.ascontiguousarray(values, np.float32)
-        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        width = next((np.size(row) for row in values if row is not None), 0)
+        rows = values if isinstance(values, np.ndarray) else [[0] * width if v is None else v for v in values]
+        try:
+            with np.errstate(over="ignore"):
+                out = np.ascontiguousarray(rows, np.float32)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"vectors must be numbers, as many of each label: {error}") from None
+        if out.ndim != 2 or width == 0:
+            raise ValueError(f"vectors must be numbers (L, dv), got shape {out.shape}")
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(bad):
-            value = values[bad[0]][~np.isfinite(values[bad[0]])][0]
-            raise ValueError(
-                f"vectors must hold finite numbers, got {value} of label {self.shown_names[bad[0]]!r:.80}"
-            )
-        return values
-
-    def _stacked(self, values: Sequence[Any]) -> np.ndarray:
-        """Vectors of one width as rows; None becomes zeros."""
-        rows = {label: np.asarray(row) for label, row in enumerate(values) if row is not None}
-        if not rows:
-            raise ValueError("vectors must hold a vector, got none")
-        width = next(iter(rows.values())).size
-        out = np.zeros((len(values), width))
-        for label, row in rows.items():
-            if row.shape != (width,) or row.dtype.kind not in "biuf":
-                got = f"{row!r:.80} of label {self.shown_names[label]!r:.80}"
-                raise ValueError(f"vectors must have one width, {width} numbers, got {got}")
-            out[label] = row
+            value = out[bad[0]][~np.isfinite(out[bad[0]])][0]
+            called = self.shown_names[bad[0]]
+            raise ValueError(f"vectors must hold finite numbers, got {value} of label {called!r:.80}")
         return out
 
 
@@ -354,11 +321,12 @@ def _common_length(columns: dict[str, Any]) -> int:
     """The number of rows of the columns that are given; ValueError if they differ."""
     sizes = {}
     for column, values in columns.items():
-        if values is None:
-            continue
-        if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") or sp.issparse(values)):
+        if isinstance(values, str) or not (
+            values is None or hasattr(values, "__len__") or sp.issparse(values)
+        ):
             raise TypeError(f"{column} must be a sequence with an entry a label, got {values!r:.80}")
-        sizes[column] = values.shape[0] if hasattr(values, "shape") else len(values)
+        if values is not None:
+            sizes[column] = values.shape[0] if hasattr(values, "shape") else len(values)
     first, n = next(iter(sizes.items()))
     for column, size in sizes.items():
         if size != n:
@@ -410,20 +378,20 @@ def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarr
     return out
 
 
-def depths(parents: sp.csr_matrix, name_of: Callable[[int], str] = str) -> np.ndarray:
+def depths(parents: sp.csr_matrix, names: Sequence[Any] | None = None) -> np.ndarray:
     """The steps from each label up to a label without parents, the longest way; int64 (L,).
 
     Parameters
     ----------
     parents : CSR (L, L)
         Row l holds the parents of label l.
-    name_of : function
-        The name of a label in the error.
+    names : sequence (L), optional
+        The names of the labels, for the error.
 
     Raises
     ------
     ValueError
-        If a label is an ancestor of itself; the message shows the cycle.
+        If a label is an ancestor of itself; the message names a link that closes a cycle.
 
     Examples
     --------
@@ -442,22 +410,12 @@ def depths(parents: sp.csr_matrix, name_of: Callable[[int], str] = str) -> np.nd
         depth[ready] = depth[level[0]] + 1  # the last of its parents stands in this level
         level = ready
     if found < len(waiting):
-        cycle = _cycle(parents, waiting > 0)
-        raise ValueError(f"parents must not form a cycle, got {' -> '.join(map(name_of, cycle))}")
+        label, parent = without_cycles(parents)[1][0]
+        names = range(len(waiting)) if names is None else names
+        raise ValueError(
+            f"parents must not form a cycle, got {names[label]!r} -> {names[parent]!r}, which is below it"
+        )
     return depth
-
-
-def _cycle(parents: sp.csr_matrix, left: np.ndarray) -> list[int]:
-    """Labels of one cycle, the first of them at its end too; each of `left` has a parent in `left`."""
-    label = int(np.flatnonzero(left)[0])
-    at: dict[int, int] = {}
-    way: list[int] = []
-    while label not in at:
-        at[label] = len(way)
-        way.append(label)
-        above = parents.indices[parents.indptr[label] : parents.indptr[label + 1]]
-        label = int(above[left[above]][0])
-    return [*way[at[label] :], label]
 
 
 def without_cycles(

@@ -40,7 +40,7 @@ class LabelTable:
     >>> table.id_of("see", "allowed")
     Traceback (most recent call last):
         ...
-    ValueError: allowed must name labels of this model, by ids in [0, 4) or names, got 'see'; near it: 'sea'
+    ValueError: allowed must name known labels, by ids in [0, 4) or names, got 'see'; near it: 'sea'
     """
 
     def __init__(
@@ -83,6 +83,9 @@ class LabelTable:
             ids[text] = label
             shared.pop(text, None)
         return ids, shared
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._index[0]
 
     def id_of(self, label: Any, parameter: str, where: str = "") -> int:
         """The id of a label given by its id (int) or name (str).
@@ -171,7 +174,8 @@ class LabelTable:
 
     def _unknown(self, label: Any, parameter: str) -> str:
         rule = f"ids in [0, {self.n_labels})" + (" or names" if self.names is not None else "")
-        return f"{parameter} must name labels of this model, by {rule}, got {label!r:.80}"
+        rule = rule if self.ids is None else "ids or names"
+        return f"{parameter} must name known labels, by {rule}, got {label!r:.80}"
 
     def _hint(self, name: str) -> str:
         """Known names that are near one that is not."""

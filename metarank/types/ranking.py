@@ -69,7 +69,7 @@ class Ranking:
     index: Any = None
 
     def __post_init__(self) -> None:
-        ids = np.asarray(self.labels)
+        ids, scores = np.asarray(self.labels), np.asarray(self.scores, np.float32)
         if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or ids.size == 0):
             raise ValueError(f"ranking.labels must be (n, k) ids, got shape {ids.shape}, dtype {ids.dtype}")
         if ids.size and (ids.min() < -1 or ids.max() >= self.n_labels):
@@ -77,20 +77,17 @@ class Ranking:
                 f"ranking.labels must lie in [0, {self.n_labels}), or be -1 for padding, "
                 f"got {ids.min()} to {ids.max()}"
             )
-        labels = np.ascontiguousarray(ids, dtype=np.int32)
+        if scores.shape != ids.shape:
+            raise ValueError(f"ranking.scores must have shape {ids.shape}, got {scores.shape}")
+        labels = np.ascontiguousarray(ids, np.int32)
+        if not _are_lists(labels):
+            raise ValueError("ranking.labels must be distinct within a row, padded with -1 at the end")
         padding = labels < 0
-        scores = np.asarray(self.scores, dtype=np.float32)
-        if scores.shape != labels.shape:
-            raise ValueError(f"ranking.scores must have shape {labels.shape}, got {scores.shape}")
-        scores = np.ascontiguousarray(np.where(padding, np.float32(-np.inf), scores))
-        if not _is_padded_at_end(labels):
-            raise ValueError("ranking.labels must be padded with -1 at the end of a row only")
-        if np.any(np.isnan(scores)) or np.any(np.isneginf(scores) & ~padding):
-            raise ValueError("ranking.scores must not be NaN or -inf where there is a label")
-        if np.any(scores[:, :-1] < scores[:, 1:]):
-            raise ValueError("ranking.scores must not increase along a row")
-        if not _is_distinct(labels):
-            raise ValueError("ranking.labels must be distinct within a row")
+        scores = np.where(padding, np.float32(-np.inf), scores)
+        if np.any(np.isnan(scores) | (np.isneginf(scores) & ~padding)) or np.any(
+            scores[:, :-1] < scores[:, 1:]
+        ):
+            raise ValueError("ranking.scores must not increase along a row, nor be NaN or -inf for a label")
         _check_names(self.label_names, self.n_labels)
         flags = _flags(self.without_evidence, len(labels))
         index = _checked_index(self.index, len(labels))
@@ -344,18 +341,14 @@ def _look_like_ids(values: np.ndarray) -> bool:
     if n_labels < 3 or values.size == 0 or not np.any(values >= 0):
         return False
     within = values.min() >= -1 and values.max() < n_labels
-    return bool(within) and _is_padded_at_end(values) and _is_distinct(values)
+    return bool(within) and _are_lists(values)
 
 
-def _is_padded_at_end(ids: np.ndarray) -> bool:
-    """Whether nothing in a row (n, k) follows a negative number."""
-    return not np.any((ids[:, :-1] < 0) & (ids[:, 1:] >= 0))
-
-
-def _is_distinct(ids: np.ndarray) -> bool:
-    """Whether no number from 0 on is twice in a row (n, k)."""
+def _are_lists(ids: np.ndarray) -> bool:
+    """Whether in each row (n, k) no number from 0 on is twice, and negative ones are at the end."""
     ordered = np.sort(ids, axis=1)
-    return not np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0))
+    twice = (ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)
+    return not np.any(twice | ((ids[:, :-1] < 0) & (ids[:, 1:] >= 0)))
 
 
 def _flags(flags: np.ndarray | None, n_rows: int) -> np.ndarray:

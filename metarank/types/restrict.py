@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates
 from metarank.types.containers import as_list
+from metarank.types.given import check_candidates
 from metarank.types.label_table import LabelTable
 
 

@@ -92,10 +92,8 @@ def check_whole_groups(groups: np.ndarray | None, fold: np.ndarray | None) -> No
 
 def _listed(values: Any, n_rows: int, name: str) -> list[Any]:
     """The values of a list, an array of one dimension or a Series."""
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1:
-            raise ValueError(f"{name} must have shape {(n_rows,)}, got {values.shape}")
-        values = values.tolist() if values.dtype.kind not in "mM" else list(values)
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"{name} must have shape {(n_rows,)}, got {values.shape}")
     values = as_list(values)
     if not isinstance(values, (list, tuple, range)):
         raise TypeError(f"{name} must be a list of a value a row, got {values!r:.60}")

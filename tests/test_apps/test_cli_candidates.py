@@ -195,8 +195,8 @@ BAD = [
     ("row,label\n0,tea\n", "must have the columns row, label and score"),
     ("row,label,source,score\n0,tea,,1\n", "line 2: source must not be empty"),
     ("row,label,source\n", "must have the columns row, label and score, got ['row', 'label', 'source']"),
-    ("row,label,source,score\n0,tea,other,1\n", "got 'other'"),
-    ("row,label,source,score\n0,tea,bm25,1\n0,tea,guess,1\n0,tea,other,1\n", "got 'other'"),
+    ("row,label,source,score\n0,tea,other,1\n", "got 'bm25', 'guess', 'other'"),
+    ("row,label,source,score\n0,tea,bm25,1\n0,tea,guess,1\n0,tea,other,1\n", "got 'bm25', 'guess', 'other'"),
 ]
 
 

@@ -79,7 +79,7 @@ def test_format(tmp_path):
         (
             "--exclude",
             b"the moon\n\n",
-            "--exclude, line 1 must name labels of this model, by ids in [0, 3) or names, got 'the moon'",
+            "--exclude, line 1 must name known labels, by ids in [0, 3) or names, got 'the moon'",
         ),
         ("--allowed", b"\n3\n", "--allowed, line 2"),
         ("--allowed", b"\n-1\n", "--allowed, line 2"),

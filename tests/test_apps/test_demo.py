@@ -15,7 +15,7 @@ from metarank.apps.cli import main
 from metarank.apps.cli.demo import itself
 from metarank.apps.report.evidence import alone
 from metarank.data.pydocs import own_labels
-from metarank.types.checks import check_candidates
+from metarank.types.given import check_candidates
 
 
 @pytest.fixture(scope="module")

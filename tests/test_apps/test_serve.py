@@ -189,8 +189,8 @@ def test_scored_candidates_and_features_of_pairs():
     page = client.post("/explain", json={"k": 1, **one}).json()["explanations"][0]
     assert page["label"] == alone[0]["label"]
     for change, message in (
-        ({"candidates": None}, "candidates must hold those of the fit, 'bm25': 'bm25' is missing"),
-        ({"candidates": {"bm25": [[0, 1.0]], "knn": [[0, 1.0]]}}, "got 'knn'"),
+        ({"candidates": None}, "candidates must hold those of the fit, 'bm25': got none"),
+        ({"candidates": {"bm25": [[0, 1.0]], "knn": [[0, 1.0]]}}, "got 'bm25', 'knn'"),
         ({"candidates": {"bm25": [[99, 1.0]]}}, "got 99 at row 0"),
         ({"candidates": {"bm25": [[0, "high"]]}}, "numbers, got 'high'"),
         ({"candidates": {"bm25": 3}}, "candidates[\"'bm25'\"] must be a valid list"),
@@ -246,7 +246,7 @@ RANK = [
     ("texts", {"instance": TEXT, "optimize": "f1"}, "optimize must be None or one of micro-f1"),
     ("texts", {"instance": TEXT, "optimize": "recall>=0.9999"}, "the best that can be had is recall>=0."),
     ("texts", {"instance": TEXT, "probabilities": "yes"}, "probabilities must be"),
-    ("texts", {"instance": TEXT, "allowed": ["the moon"]}, "allowed must name labels of this model"),
+    ("texts", {"instance": TEXT, "allowed": ["the moon"]}, "allowed must name known labels"),
     ("texts", {"instance": TEXT, "allowed": [3]}, "ids in [0, 3)"),
     ("texts", {"instance": TEXT, "exclude": [1.5]}, "exclude must name labels by ids or names, got 1.5"),
     ("texts", {"instance": TEXT, "exclude": [[0], [1]]}, "exclude must have 1 rows"),
@@ -275,7 +275,7 @@ BODIES = [
 ]
 EXPLAIN = [
     ({"instance": TEXT, "labels": []}, "labels must have at least 1 item"),
-    ({"instance": TEXT, "labels": ["the moon"]}, "label must name labels of this model"),
+    ({"instance": TEXT, "labels": ["the moon"]}, "label must name known labels"),
     ({"instance": TEXT, "labels": [0] * 11}, "labels must have at most 10 items, got a list of 11"),
     ({"instance": TEXT, "k": 11}, "k must be less than or equal to 10, got 11"),
     ({"labels": [0]}, "instance is required"),

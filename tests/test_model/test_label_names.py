@@ -119,7 +119,7 @@ def test_a_list_for_all_rows_in_fit():
     by_name = MetaRanker(**params).fit(DATA, exclude=["bread"])
     by_id = MetaRanker(**params).fit(DATA, exclude=[[makers.TOPICS.index("bread")]] * DATA.n_rows)
     same(by_name.rank(DATA), by_id.rank(DATA))
-    with pytest.raises(ValueError, match="exclude must name labels of this model"):
+    with pytest.raises(ValueError, match="exclude must name known labels"):
         MetaRanker(**params).fit(DATA, exclude=["the moon"])
 
 

@@ -13,7 +13,7 @@ from makers import QUICK, saved_bytes
 from metarank import MetaRanker, data
 from metarank.model.fitting.unjudged import believed_gains, labelled_share, relevant_though_unlabelled
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_rejected
+from metarank.types.given import check_rejected
 from metarank.types.label_table import LabelTable
 
 BOTH = data.make_multilabel(900, n_features=8, n_labels=6, seed=4)
@@ -107,7 +107,7 @@ def test_negatives_take_the_forms_of_labels(form):
 
 BAD_FORMS = [
     (sp.csr_matrix(DENSE[:, :2]), "must have 2 rows and 3 labels, got 2 and 2"),
-    (DENSE, "negatives must be Candidates, a sparse matrix .*, got ndarray"),
+    (DENSE, "negatives must be a sparse matrix .*, got a dense array"),
     ([["a"], []], "negatives must not hold labels of Y, got 'a' at row 0 in both"),
     ("a", "negatives must be"),
 ]

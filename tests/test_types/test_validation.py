@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates, check_features, check_labels
+from metarank.types.checks import check_features, check_labels
+from metarank.types.given import check_candidates
 
 
 def sparse_values(n=30, d=50, density=0.1):
@@ -285,8 +286,8 @@ def test_graded():
         ([[], []], ValueError, "Y has no labels"),
         ([[0], [-1]], ValueError, "got -1 at row 1"),
         ([[0], [2**63]], ValueError, "got 9223372036854775808 at row 1"),
-        ([[0], [1.5]], ValueError, "integer label ids, got 1.5 at row 1"),
-        ([[0], [float("nan")]], ValueError, "integer label ids, got nan at row 1"),
+        ([[0], [1.5]], ValueError, "integer label ids.* got 1.5 at row 1"),
+        ([[0], [float("nan")]], ValueError, "integer label ids.* got nan at row 1"),
         ([[0], [True]], TypeError, "got True at row 1"),
         ([[0], [None]], TypeError, "got None at row 1"),
         ([[0], 1], TypeError, "a list of labels a row, got 1 at row 1"),
@@ -331,10 +332,10 @@ def test_candidates():
     ("candidates", "error", "message"),
     [
         ([[0]], ValueError, "2 rows and 3 labels, got 1 and 3"),
-        ([[0], [3]], ValueError, r"candidates must name labels .* by ids in \[0, 3\), got 3 at row 1"),
+        ([[0], [3]], ValueError, r"candidates must name known labels, by ids in \[0, 3\), got 3 at row 1"),
         (sp.csr_matrix((2, 4)), ValueError, "2 rows and 3 labels, got 2 and 4"),
         (sp.csr_matrix([[np.nan, 0, 0], [0, 0, 0]]), ValueError, "finite"),
-        (np.zeros((2, 3)), TypeError, "got ndarray"),
+        (np.zeros((2, 3)), TypeError, "got a dense array"),
         ("all", TypeError, "got str"),
         ([["a"], []], ValueError, "since its labels have no names"),
     ],

@@ -27,9 +27,9 @@ from metarank.model.fitting.parameters import FitOptions
 from metarank.objectives import check_weights
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
-from metarank.types.checks import LabelKind, check_labels, check_rejected, check_sample_weight, check_writable
+from metarank.types.checks import LabelKind, check_labels, check_sample_weight, check_writable
 from metarank.types.containers import table_columns
-from metarank.types.given import Given, check_has_pairs, read_given, width_of
+from metarank.types.given import Given, check_has_pairs, check_rejected, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import LabelVectors
 from metarank.types.label_table import LabelTable

@@ -26,7 +26,7 @@ from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.trees.hierarchy import learn_hierarchy
 from metarank.types.arrays import csr_parts, pruning_factors, require_rows, sample_rows
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates
+from metarank.types.given import check_candidates
 from metarank.types.view import Features, TrainingSet, TrainingView
 
 LOSSES = ("squared_hinge", "ridge")
