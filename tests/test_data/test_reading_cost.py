@@ -5,11 +5,15 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metarank import data
+from metarank.data.columns import read_columns
 from metarank.data.compressed import decompressed
 
 ARFF = "@relation 'toy -C 1'\n@attribute label {0,1}\n"
@@ -39,6 +43,31 @@ def test_streams_follow_one_another(compress):
 
 def arff(attribute: str, n: int, rows: str) -> bytes:
     return (ARFF + "".join(attribute % i for i in range(n)) + "@data\n" + rows).encode()
+
+
+# What is made of a number of parts.
+LONG = {
+    "streams.xz": lambda n: lzma.compress(b"") * n,
+    "streams.bz2": lambda n: bz2.compress(b"") * n,
+    "columns.csv": lambda n: (",".join(f"c{i}" for i in range(n)) + "\n" + "1," * (n - 1) + "1\n").encode(),
+    "escapes.arff": lambda n: arff("@attribute a%d {x}\n", 1, "1,'" + "\\'" * n),
+    "values.arff": lambda n: (
+        ARFF
+        + f"@attribute a {{{','.join(f'v{i}' for i in range(n))}}}\n@data\n"
+        + "".join(f"1,v{i}\n" for i in range(n))
+    ).encode(),
+}
+READERS = {".csv": read_columns}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_work_grows_with_the_file(tmp_path, name):
+    """What took minutes where all parts were gone through for each takes seconds of a processor."""
+    (tmp_path / name).write_bytes(LONG[name](60_000))
+    start = time.process_time()
+    with suppress(ValueError):
+        READERS.get(Path(name).suffix, data.load)(tmp_path / name)
+    assert time.process_time() - start < 20
 
 
 def test_sparse_rows_cost_what_they_hold(tmp_path):
