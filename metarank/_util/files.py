@@ -24,8 +24,6 @@ PathLike = str | os.PathLike[str]
 _HIDDEN = ".metarank-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _READINGS = 100
-# What a write without a file's name ends in where there is no room.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # What renaming onto a folder that is not empty gives.
 _OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
 # What an exchange gives where it is not known, and where a sandbox forbids it.
@@ -118,7 +116,8 @@ def can_be_written(path: PathLike) -> None:
     OSError
         If not.
     """
-    with _hidden_folder(next(parent for parent in Path(path).resolve().parents if parent.exists())):
+    above = next(parent for parent in Path(path).resolve().parents if parent.exists())
+    with _naming(path), _hidden_folder(above):
         pass
 
 
@@ -174,10 +173,9 @@ def _naming(path: PathLike) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        is_hidden = error.filename is not None and _HIDDEN in os.fsdecode(error.filename)
-        if is_hidden or (error.filename is None and error.errno in _NO_ROOM):
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-        raise
+        if error.errno is None or (error.filename is not None and _HIDDEN not in os.fsdecode(error.filename)):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def _sync(folder: Path) -> None:

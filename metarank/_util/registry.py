@@ -67,25 +67,10 @@ SOURCES = {
     "pfastxml": SourceEntry("PfastXML", "metarank.scorers.trees.instance_tree", asked_as="pfastxml"),
     "pfastrexml": SourceEntry("PfastreXML", "metarank.scorers.trees.pfastrexml", asked_as="pfastrexml"),
 }
-# Classes of which a saved model holds objects, by name, and their modules.
+# Classes that a saved model may be of, by name, and their modules, which import those of its parts.
 SAVED = {
     "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.objectives.multi_objective",
     "ThresholdLearner": "metarank.thresholds.learner",
     "LabelEmbedder": "metarank.text.embedder",
-    "InputEncoder": "metarank.data.encoder",
-    "BlocksEncoder": "metarank.data.block_encoder",
-    "NumbersEncoder": "metarank.data.block_encoder",
-    "CategoriesEncoder": "metarank.data.block_encoder",
-    "PackedStrings": "metarank.types.texts",
-    "LabelDescriptions": "metarank.types.label_descriptions",
-    "FeatureTransform": "metarank.data.scaling",
-    "TextVectorizer": "metarank.data.vectorizer",
-    "ObjectiveScorer": "metarank.scorers.wrapped",
-    "GivenScorer": "metarank.scorers.given.given_scorer",
-    "GivenTogether": "metarank.scorers.given.pairs",
-    "PairFeatures": "metarank.scorers.given.pairs",
-    "GivenLinear": "metarank.scorers.given.linear",
-    "BlockScorer": "metarank.scorers.wrapped",
-    "KeptScorer": "metarank.scorers.wrapped",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

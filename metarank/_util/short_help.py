@@ -9,7 +9,7 @@ from collections.abc import Iterable
 # Metadata routing; how objects are saved and restored, which `save` and `load` do.
 _HIDDEN = re.compile(
     r"set_\w+_request|get_metadata_routing|__init_subclass__|__[gs]etstate__|__sklearn_\w+__|"
-    r"saved|saved_as|tag|get_state|from_state|restored|named_sizes"
+    r"saved|get_state|from_state|named_sizes"
 )
 
 

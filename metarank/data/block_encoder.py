@@ -290,7 +290,7 @@ class BlocksEncoder(InputEncoder):
 
     saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
-        List("parts", Object("", EncodedBlock, inline=True)),
+        List("parts", Object("", EncodedBlock)),
         check=_check_parts,
     )
 

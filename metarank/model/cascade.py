@@ -90,7 +90,7 @@ class Cascade(Saved):
     ranker: BoostedRanker
     survivors: int
 
-    saved: ClassVar[Spec] = Spec(Object("ranker", BoostedRanker, inline=True), Integer("survivors", least=1))
+    saved: ClassVar[Spec] = Spec(Object("ranker", BoostedRanker), Integer("survivors", least=1))
 
     def rough(
         self,

@@ -32,7 +32,7 @@ from metarank.model.answering.measure import score_model
 from metarank.model.answering.request import Limits, Request, read_request
 from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
-from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
+from metarank.model.fitted import FittedModel, Scored
 from metarank.model.fitting.fit import fit_model
 from metarank.model.fitting.inputs import check_given, check_mode, check_objectives, read_training
 from metarank.model.fitting.parameters import (
@@ -42,7 +42,7 @@ from metarank.model.fitting.parameters import (
 )
 from metarank.model.fitting.stages import LocalStages
 from metarank.objectives.multi_objective import MultiObjectiveRanker
-from metarank.persist.fields import Group, Params
+from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
@@ -155,7 +155,7 @@ class MetaRanker(Saved, BaseEstimator):
             of=lambda model: model._saved_parameters(),
             check=lambda model: model._check_parameters(),
         ),
-        Group("fitted_", fitted_model, *SAVED),
+        Object("fitted_", FittedModel),
     )
 
     # --- fit ---------------------------------------------------------------

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank._util.elementary import log, log_odds
-from metarank._util.parameters import check_real, seed_of
+from metarank._util.parameters import check_real
 from metarank.data.encoder import InputEncoder
 from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
@@ -21,9 +21,7 @@ from metarank.model.cascade import Cascade
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
-    Derived,
     Each,
-    Field,
     Ids,
     Integer,
     Known,
@@ -33,6 +31,7 @@ from metarank.persist.fields import (
     Strings,
     Text,
 )
+from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
@@ -78,8 +77,18 @@ class Scored(NamedTuple):
     untold: np.ndarray
 
 
+def _check_parts(known: Known) -> None:
+    """ValueError if the parts of a saved model do not belong together."""
+    if known.ranker.names_ != known.feature_columns:
+        raise ValueError("ranker must be of the columns in feature_columns")
+    if known.merged is not None:
+        gone = np.isin(known.merged, known.removed)
+        if not gone[:, 0].all() or gone[:, 1].any():
+            raise ValueError("merged must lead from removed labels to labels that stay")
+
+
 @dataclass(eq=False)
-class FittedModel:
+class FittedModel(Saved):
     """What a fit has learned.
 
     Parameters
@@ -154,6 +163,40 @@ class FittedModel:
     labels: LabelDescriptions | None = None
     cascade: Cascade | None = None
     point_ranker: Ranker | None = None
+
+    saved: ClassVar[Spec] = Spec(
+        Object("encoder", InputEncoder, ("d",)),
+        Integer("n_labels", size="L"),
+        Integer("n_rows", size="rows"),
+        Object("row_names", PackedStrings, {"texts": "rows"}, optional=True),
+        Strings("text_columns", optional=True),
+        Strings("label_names", "L", optional=True),
+        Text("label_separator", optional=True, into=check_separator),
+        Array("inv_propensity", np.float64, ("L",), above=0),
+        Strings("objective_names", optional=True),
+        Strings("feature_columns", "columns"),
+        Strings("choices"),
+        Strings("raw_columns", optional=True),
+        Array("feature_importances", np.float64, ("columns",), least=0),
+        Each(
+            "held_out_quality",
+            List("", Number(""), 3, into=lambda values: Interval(*values)),
+            (*ORDER, *SETS.values()),
+        ),
+        Array("prior", np.float32, ("L",), above=0, below=1),
+        Number("propensity_weight", 0, 10),
+        List("sources", Object("", Source, ("d", "L", "rows"))),
+        Object("ranker", Ranker, ("columns",)),
+        Object("cascade", Cascade, optional=True),
+        Object("point_ranker", Ranker, optional=True),
+        Object("thresholds", LearnedCuts),
+        Ids("removed", np.int32, below="L", ascending=True),
+        Ids("merged", np.int32, (None, 2), below="L", optional=True),
+        Object("missing", MissingPairs, ("L", "rows")),
+        Object("labels", LabelDescriptions, ("L",), optional=True),
+        Integer("random_state"),
+        check=_check_parts,
+    )
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
@@ -308,62 +351,6 @@ def blank_rows(X: Features) -> NDArray[np.bool_]:
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.
     """
     return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
-
-
-class _Names(Field):
-    """The names of the training rows, "rows" in number."""
-
-    def read(self, value: Any, known: Known) -> PackedStrings:
-        if not isinstance(value, PackedStrings) or not known.fits((len(value),), ("rows",)):
-            raise self.fail(known, "be names", value)
-        return value
-
-
-# What a `MetaRanker` saves of its `FittedModel`.
-SAVED: tuple[Field, ...] = (
-    Object("encoder", InputEncoder, ("d",)),
-    Integer("n_labels", size="L"),
-    Integer("n_rows", size="rows"),
-    _Names("row_names", optional=True),
-    Strings("text_columns", optional=True),
-    Strings("label_names", "L", optional=True),
-    Text("label_separator", optional=True, into=check_separator),
-    Array("inv_propensity", np.float64, ("L",), above=0),
-    Strings("objective_names", optional=True),
-    Strings("feature_columns", "columns"),
-    Strings("choices"),
-    Strings("raw_columns", optional=True),
-    Array("feature_importances", np.float64, ("columns",), least=0),
-    Each(
-        "held_out_quality",
-        List("", Number(""), 3, into=lambda values: Interval(*values)),
-        (*ORDER, *SETS.values()),
-    ),
-    Array("prior", np.float32, ("L",), above=0, below=1),
-    Number("propensity_weight", 0, 10),
-    List("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
-    Object("ranker", Ranker, ("columns",), inline=True),
-    Object("cascade", Cascade, inline=True, optional=True),
-    Object("point_ranker", Ranker, inline=True, optional=True),
-    Object("thresholds", LearnedCuts, inline=True),
-    Ids("removed", np.int32, below="L", ascending=True),
-    Ids("merged", np.int32, (None, 2), below="L", optional=True),
-    Object("missing", MissingPairs, ("L", "rows"), inline=True),
-    Object("labels", LabelDescriptions, ("L",), optional=True),
-    Derived("random_state", lambda known: seed_of(known.random_state)),
-)
-
-
-def fitted_model(**values: Any) -> FittedModel:
-    """The model from saved values; ValueError if its parts do not belong together."""
-    model = FittedModel(**values)
-    if model.ranker.names_ != model.feature_columns:
-        raise ValueError("ranker must be of the columns in feature_columns")
-    if model.merged is not None:
-        gone = np.isin(model.merged, model.removed)
-        if not gone[:, 0].all() or gone[:, 1].any():
-            raise ValueError("merged must lead from removed labels to labels that stay")
-    return model
 
 
 def _named(scorer: LabelScorer) -> list[np.ndarray]:

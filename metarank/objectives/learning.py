@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,8 @@ from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.models import Boosting, LinearFit, LinearModel, raw_scores
 from metarank.objectives.partial_labels import check_linear, completed
 from metarank.objectives.watch import Metrics, Watch
+from metarank.persist.fields import Array
+from metarank.persist.spec import Saved, Spec
 from metarank.ranker.boosting import lightgbm_params
 from metarank.types.boosters import BoosterArrays
 
@@ -29,7 +31,7 @@ class Result:
     best_round: int | list[int]
 
 
-class PlugIn:
+class PlugIn(Saved):
     """The Bayes-optimal formulas, with probability models in place of the true probabilities.
 
     Parameters
@@ -39,6 +41,11 @@ class PlugIn:
     spread : float64 array (K,) or None
         Of the labels, by which loss aggregation divides their weights; None for label aggregation.
     """
+
+    saved: ClassVar[Spec] = Spec(
+        Array("top_grade", np.float64, ("K",), least=0),
+        Array("spread", np.float64, ("K",), above=0, optional=True),
+    )
 
     def __init__(self, top_grade: np.ndarray, spread: np.ndarray | None) -> None:
         self.top_grade: np.ndarray = top_grade

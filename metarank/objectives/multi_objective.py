@@ -45,12 +45,11 @@ from metarank.persist.fields import (
     Array,
     Declared,
     Each,
-    Group,
+    Integer,
     List,
     Number,
     Object,
     Params,
-    Plain,
     Strings,
     Text,
 )
@@ -179,23 +178,23 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Text("layout_", ("dense", "sparse")),
         Array("attained_", np.float64, ("K",), floats="any"),
         List("curves_", Each("", _CURVE, keys=("auc", "ndcg@10")), "K"),
-        Plain("best_round_", into=lambda value: list(value) if isinstance(value, tuple) else value),
+        List(
+            "best_round_",
+            Integer(""),
+            of=lambda model: np.ravel(model.best_round_).tolist(),
+            into=lambda rounds: rounds if len(rounds) > 1 else rounds[0],
+        ),
         List(
             "linear_models_",
-            Object("", LinearModel, ("d",), inline=True),
+            Object("", LinearModel, ("d",)),
             lambda known: _n_models(known, "linear"),
         ),
         List(
             "tree_models_",
-            Object("", BoosterArrays, {"d": "d", "outputs": "one"}, inline=True),
+            Object("", BoosterArrays, {"d": "d", "outputs": "one"}),
             lambda known: _n_models(known, "lightgbm"),
         ),
-        Group(
-            "plug_in_",
-            PlugIn,
-            Array("top_grade", np.float64, ("K",), least=0),
-            Array("spread", np.float64, ("K",), above=0, optional=True),
-        ),
+        Object("plug_in_", PlugIn, ("K",)),
     )
 
     def __init__(

@@ -6,87 +6,75 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.parameters import seed_of
 from metarank._util.threads import MOST_THREADS
-from metarank.persist.trust import MOST, allowance, class_of
+from metarank.persist.trust import MOST, Stored, count_declared
 
-# A dimension: a number, the name of a size, None for any size, or a function of `Known` that computes it.
+# A dimension: a number, the name of a size or "name+1", None for any size, or a function of `Known`.
 Dim: TypeAlias = "int | str | Callable[[Any], int] | None"
 # "finite" allows neither infinities nor NaN, "extended" allows infinities, "any" allows both.
 Floats: TypeAlias = Literal["finite", "extended", "any"]
+# Names of the sizes that an object shares with the enclosing one; a mapping where the names differ.
+Links: TypeAlias = "Sequence[str] | Mapping[str, str]"
 
 
 class Known:
     """The state of reading one object: the values read so far, by attribute, and the sizes, by name.
 
-    `name` is what messages call the object. `made` is the object itself, where it already exists. `outer`
-    supplies the values that are not found here: the state of the enclosing object.
+    `name` is what messages call the object. `made` is the object itself, where it already exists.
     """
 
-    def __init__(
-        self, name: str, sizes: dict[str, int], cls: Any = None, made: Any = None, outer: Known | None = None
-    ) -> None:
+    def __init__(self, name: str, sizes: dict[str, int], cls: Any = None) -> None:
         self.name = name
         self.sizes: dict[str, int] = sizes
         self.cls = cls
-        self.made = made
-        self.outer = outer
+        self.made: Any = None
         self.values: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.values:
-            return self.values[name]
-        return getattr(self.made if self.made is not None else self.outer, name)
+        return self.values[name] if name in self.values else getattr(self.made, name)
 
     def __getitem__(self, size: str) -> int:
         return self.sizes[size]
 
-    def within(self, name: str) -> Known:
-        """The state for a nested mapping; it shares the sizes."""
-        return Known(f"{self.name}.{name}", self.sizes, self.cls, outer=self)
+    def within(self, name: str, value: Any) -> Known:
+        """The state for a mapping within the object; it shares the sizes."""
+        within = Known(f"{self.name}.{name}", self.sizes, self.cls)
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{within.name} must be a mapping of names to values, got {value!r:.80}")
+        return within
 
     def size(self, dim: Dim) -> int | None:
         """A dimension as a number; None if any size is allowed."""
-        if isinstance(dim, str):
-            return self.sizes.get(dim)
         try:
+            if isinstance(dim, str):
+                name, _, more = dim.partition("+")
+                return self.sizes[name] + int(more or 0)
             return dim(self) if callable(dim) else dim
         except KeyError:  # it depends on a size that is not known yet
             return None
 
     def fits(self, shape: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
         """Whether a shape matches the dimensions. Records named sizes that were not known before."""
-        if len(shape) != len(dims) or any(self.size(dim) not in (None, n) for n, dim in zip(shape, dims)):
+        if len(shape) != len(dims):
             return False
-        names = [(dim, n) for n, dim in zip(shape, dims) if isinstance(dim, str)]
-        self.sizes |= names
-        return all(self.sizes[name] == n for name, n in names)
-
-    def join(self, sizes: Mapping[str, int], links: Links, key: str) -> None:
-        """Record the sizes of a nested object; ValueError if they contradict those known here."""
-        for theirs, ours in _pairs(links):
-            n = sizes.get(theirs)
-            if n is not None and self.sizes.setdefault(ours, n) != n:
-                what = {"d": "features", "L": "labels"}.get(ours, ours)
-                raise ValueError(f"{key} of {self.name} must be of {self.sizes[ours]} {what}, got {n}")
+        for n, dim in zip(shape, dims):
+            if isinstance(dim, str):
+                name, _, more = dim.partition("+")
+                self.sizes.setdefault(name, n - int(more or 0))
+            if self.size(dim) not in (None, n):
+                return False
+        return True
 
     def fail(self, key: str, rule: str, value: Any = None) -> ValueError:
         """The error for a value that breaks its rule; None is not shown."""
         got = "" if value is None else f", got {shown(value)}"
         return ValueError(f"{key} of {self.name} must {rule}{got}")
-
-
-# Names of the sizes that a nested object shares with the enclosing one; a mapping where the names differ.
-Links: TypeAlias = "Sequence[str] | Mapping[str, str]"
-
-
-def _pairs(links: Links) -> list[tuple[str, str]]:
-    return list(links.items()) if isinstance(links, Mapping) else [(name, name) for name in links]
 
 
 @dataclass(frozen=True)
@@ -135,12 +123,11 @@ class Field:
             return
         key = self.saved_key
         if self.optional and state.get(key) is None:
-            value = None
+            known.values[self.name] = None
         elif key not in state:
             raise ValueError(f"{known.name} must have a value {key!r}")
         else:
-            value = self.checked(state[key], known)
-        known.values[self.name] = value
+            known.values[self.name] = self.checked(state[key], known)
 
     def checked(self, value: Any, known: Known) -> Any:
         """The attribute for a saved value, which is checked first."""
@@ -182,11 +169,8 @@ class Declared(Integer):
     """A number of features, labels or rows that no array of the file has to confirm."""
 
     def read(self, value: Any, known: Known) -> int:
-        allowed = allowance()
-        if type(value) is int and value > allowed.each:
-            raise self.fail(known, f"be an integer in [0, {allowed.each}]", value)
         size = super().read(value, known)
-        allowed.take(size)
+        count_declared(size, f"{self.saved_key} of {known.name}")
         return size
 
 
@@ -233,37 +217,6 @@ class Text(Field):
 
 
 @dataclass(frozen=True)
-class Strings(Field):
-    """A list of strings, `n` of them if given."""
-
-    n: Dim = None
-
-    def read(self, value: Any, known: Known) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise self.fail(known, "be a list of texts", value)
-        if not known.fits((len(value),), (self.n,)):
-            raise self.fail(known, f"be {known.size(self.n)} texts", len(value))
-        return list(value)
-
-    def written(self, value: Any) -> list[str]:
-        return list(value)
-
-
-@dataclass(frozen=True)
-class Plain(Field):
-    """A plain value that the class itself checks. A tuple is saved as a list."""
-
-    def value_of(self, obj: Any) -> Any:
-        value = super().value_of(obj)
-        return list(value) if isinstance(value, tuple) else value
-
-    def read(self, value: Any, known: Known) -> Any:
-        if not _is_plain(value):
-            raise self.fail(known, "be a plain value", value)
-        return tuple(value) if isinstance(value, list) else value
-
-
-@dataclass(frozen=True)
 class Params(Field):
     """The parameters of an estimator, from which it is constructed.
 
@@ -289,7 +242,8 @@ class Params(Field):
         params = obj.get_params(deep=False) if self.of is None else self.of(obj)
         if self.seeded is not None:
             params = {**params, "random_state": obj.random_state_}
-        return {key: value for key, value in params.items() if key not in self.without}
+        params = {key: value for key, value in params.items() if key not in self.without}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
         super().take(state, known)
@@ -300,11 +254,8 @@ class Params(Field):
             made.random_state_ = seed_of(made.random_state, self.seeded)
 
     def read(self, value: Any, known: Known) -> dict[str, Any]:
-        within = known.within(self.saved_key)
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{within.name} must be a mapping of names to values, got {value!r:.80}")
-        names = set(known.cls._get_param_names())
-        unknown = sorted(map(str, set(value) - names))
+        within = known.within(self.saved_key, value)
+        unknown = sorted(map(str, set(value) - set(known.cls._get_param_names())))
         if unknown:
             raise ValueError(
                 f"{within.name} must be parameters of {known.cls.__name__}, got {unknown[0]!r:.80}"
@@ -337,16 +288,21 @@ class Array(Field):
     floats: Floats = "finite"
     ascending: bool = False
 
-    def read(self, value: Any, known: Known) -> np.ndarray:
+    containers: ClassVar[Any] = (np.ndarray,)
+
+    def read(self, value: Any, known: Known) -> Any:
         dtypes = [np.dtype(d) for d in (self.dtype if isinstance(self.dtype, tuple) else (self.dtype,))]
-        if not isinstance(value, np.ndarray) or value.dtype not in dtypes:
-            raise self.fail(known, f"be an array of {' or '.join(map(str, dtypes))}", value)
+        if not isinstance(value, self.containers) or value.dtype not in dtypes:
+            kinds = " or ".join(container.__name__ for container in self.containers)
+            raise self.fail(known, f"be {kinds} of {' or '.join(map(str, dtypes))}", value)
         if not known.fits(value.shape, self.dims):
-            raise self.fail(known, f"have shape {_written(self.dims, known)}", value)
-        if not value.flags.c_contiguous:
+            sizes = ("any" if n is None else str(n) for n in map(known.size, self.dims))
+            raise self.fail(known, f"have shape ({', '.join(sizes)})", value)
+        values = value.data if sp.issparse(value) else value
+        if not values.flags.c_contiguous:
             raise self.fail(known, "be C-contiguous", value)
-        if value.size and value.dtype.kind != "b":
-            self.check_values(value, known)
+        if values.size and values.dtype.kind != "b":
+            self.check_values(values, known)
         return value
 
     def check_values(self, value: np.ndarray, known: Known) -> None:
@@ -374,38 +330,18 @@ class Ids(Array):
 
 
 @dataclass(frozen=True)
-class Indptr(Field):
-    """int64 (n + 1,), non-decreasing from 0 to `end`: the bounds of n lists."""
-
-    n: Dim = None
-    end: Dim = None
-
-    def read(self, value: Any, known: Known) -> np.ndarray:
-        if not isinstance(value, np.ndarray) or value.dtype != np.int64 or value.ndim != 1:
-            raise self.fail(known, "be an array of int64 of one dimension", value)
-        if not known.fits((len(value) - 1,), (self.n,)):
-            raise self.fail(known, f"have one entry more than {known.size(self.n)}", value)
-        check_indptr(value, known.size(self.end), f"{self.saved_key} of {known.name}")
-        return value
-
-
-@dataclass(frozen=True)
-class Csr(Field):
+class Csr(Array):
     """A finite float32 CSR matrix. `Reader.csr` has checked that it is canonical."""
 
+    dtype: Any = np.float32
     dims: tuple[Dim, ...] = (None, None)
 
+    containers: ClassVar[Any] = (sp.csr_matrix,)
+
     def read(self, value: Any, known: Known) -> Any:
-        if not isinstance(value, sp.csr_matrix) or value.data.dtype != np.float32:
-            raise self.fail(known, "be a sparse matrix of float32", value)
-        if not known.fits(value.shape, self.dims):
-            raise self.fail(known, f"have shape {_written(self.dims, known)}", value)
-        if value.nnz and not (np.isfinite(value.data.min()) and np.isfinite(value.data.max())):
-            raise self.fail(known, "be finite numbers")
-        allowed = allowance()
-        if value.shape[1] > allowed.each:
-            raise self.fail(known, f"have at most {allowed.each} columns", value)
-        allowed.take(value.shape[1])
+        super().read(value, known)
+        if sp.issparse(value):
+            count_declared(value.shape[1], f"columns of {self.saved_key} of {known.name}")
         return value
 
 
@@ -413,68 +349,27 @@ class Csr(Field):
 class Rows(Csr):
     """Features: a float32 array or CSR matrix."""
 
-    def read(self, value: Any, known: Known) -> Any:
-        if sp.issparse(value):
-            return super().read(value, known)
-        return Array(self.name, np.float32, self.dims, key=self.key).read(value, known)
+    containers: ClassVar[Any] = (np.ndarray, sp.csr_matrix)
 
 
-# --- containers of fields ------------------------------------------------------------
-
-
-class Group(Field):
-    """Several fields, of which `build` makes one attribute.
-
-    They are saved beside the others. Those of a dict (`build=dict`) are saved in a mapping of their own, as
-    are those of the object itself (`build=None`), which become attributes each.
-    """
-
-    build: Callable[..., Any] | None
-    fields: tuple[Field, ...]
-
-    def __init__(self, name: str, build: Callable[..., Any] | None, *fields: Field, **options: Any) -> None:
-        super().__init__(name, **options)
-        object.__setattr__(self, "build", build)
-        object.__setattr__(self, "fields", fields)
-
-    @property
-    def is_nested(self) -> bool:
-        return self.build is None or self.build is dict
-
-    def put(self, obj: Any, state: dict[str, Any]) -> None:
-        if self.when is None or self.when(obj):
-            inside = state.setdefault(self.saved_key, {}) if self.is_nested else state
-            for field in self.fields:
-                field.put(self._owner(obj), inside)
-
-    def take(self, state: Mapping[str, Any], known: Known) -> None:
-        if self.when is not None and not self.when(known):
-            return
-        within = Known(known.name, known.sizes, known.cls, outer=known)
-        if self.is_nested:
-            within = known.within(self.saved_key)
-            state = _mapping(state.get(self.saved_key), within)
-        for field in self.fields:
-            field.take(state, within)
-        known.values |= within.values if self.build is None else {self.name: self.build(**within.values)}
-
-    def _owner(self, obj: Any) -> Any:
-        """The object whose attributes the fields are."""
-        value = obj if self.build is None else self.value_of(obj)
-        return SimpleNamespace(**value) if self.build is dict else value
+# --- several values -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Derived(Field):
-    """A value computed from those read before, for the `build` of a `Group`. It is not saved."""
+class Strings(Field):
+    """A list of strings, `n` of them if given."""
 
-    follows: Callable[[Known], Any] = lambda known: None
+    n: Dim = None
 
-    def put(self, obj: Any, state: dict[str, Any]) -> None:
-        pass
+    def read(self, value: Any, known: Known) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise self.fail(known, "be a list of texts", value)
+        if not known.fits((len(value),), (self.n,)):
+            raise self.fail(known, f"be {known.size(self.n)} texts", len(value))
+        return list(value)
 
-    def take(self, state: Mapping[str, Any], known: Known) -> None:
-        known.values[self.name] = self.follows(known)
+    def written(self, value: Any) -> list[str]:
+        return list(value)
 
 
 @dataclass(frozen=True)
@@ -516,59 +411,55 @@ class Each(Field):
         return {key: self.item.written(v) for key, v in value.items()}
 
     def read(self, value: Any, known: Known) -> dict[str, Any]:
-        within = known.within(self.saved_key)
-        state = _mapping(value, within)
-        for key in state if self.keys is None else self.keys:
-            if self.every or state.get(key) is not None:
-                replace(self.item, name=key, key=key).take(state, within)
+        within = known.within(self.saved_key, value)
+        for key in value if self.keys is None else self.keys:
+            if self.every or value.get(key) is not None:
+                replace(self.item, name=key, key=key).take(value, within)
+        return within.values
+
+
+@dataclass(frozen=True)
+class Group(Field):
+    """A dict with a value for each of `fields`."""
+
+    fields: tuple[Field, ...] = ()
+
+    def written(self, value: Any) -> dict[str, Any]:
+        state: dict[str, Any] = {}
+        for field in self.fields:
+            field.put(SimpleNamespace(**value), state)
+        return state
+
+    def read(self, value: Any, known: Known) -> dict[str, Any]:
+        within = known.within(self.saved_key, value)
+        for field in self.fields:
+            field.take(value, within)
         return within.values
 
 
 @dataclass(frozen=True)
 class Object(Field):
-    """An object of a class or a subclass.
-
-    Parameters
-    ----------
-    cls : type, or its name in the register of classes
-    links : names of sizes
-        Sizes that it shares with the enclosing object.
-    inline : bool
-        Whether its saved form is nested here without the name of its class; `cls` then has a `Spec`.
-    """
+    """An object of a class or a subclass; `links` are the sizes that it shares with the enclosing object."""
 
     cls: Any = None
     links: Links = ()
-    inline: bool = False
-
-    def written(self, value: Any) -> Any:
-        return value.get_state() if self.inline else value
 
     def read(self, value: Any, known: Known) -> Any:
-        cls: Any = class_of(self.cls) if isinstance(self.cls, str) else self.cls
-        if not self.inline:
-            if not isinstance(value, cls):
-                raise self.fail(known, f"be of class {cls.__name__}", value)
-            known.join(value.named_sizes(), self.links, self.saved_key)
-            return value
-        sizes = {theirs: known.sizes[ours] for theirs, ours in _pairs(self.links) if ours in known.sizes}
-        found = cls.restored(value, sizes)
-        known.join(sizes, self.links, self.saved_key)
-        return found
+        links = self.links if isinstance(self.links, Mapping) else {name: name for name in self.links}
+        if isinstance(value, Stored) and issubclass(value.cls, self.cls):
+            value = value.read({theirs: known[ours] for theirs, ours in links.items() if ours in known.sizes})
+        if not isinstance(value, self.cls):
+            raise self.fail(known, f"be of class {self.cls.__name__}", value)
+        sizes = value.named_sizes()
+        for theirs, ours in links.items():
+            n = sizes.get(theirs)
+            if n is not None and known.sizes.setdefault(ours, n) != n:
+                what = {"d": "features", "L": "labels"}.get(ours, ours)
+                raise self.fail(known, f"be of {known[ours]} {what}", n)
+        return value
 
 
 # --- rules ------------------------------------------------------------------------
-
-
-def check_indptr(indptr: np.ndarray, end: int | None, name: str) -> None:
-    """Raise ValueError unless `indptr` is non-decreasing from 0 to `end`."""
-    if (
-        len(indptr) == 0
-        or indptr[0] != 0
-        or (end is not None and indptr[-1] != end)
-        or np.any(indptr[1:] < indptr[:-1])
-    ):
-        raise ValueError(f"{name} must not decrease from 0 to {end}")
 
 
 def check_csr(indptr: np.ndarray, indices: np.ndarray, n_columns: int, name: str) -> None:
@@ -586,22 +477,15 @@ def check_csr(indptr: np.ndarray, indices: np.ndarray, n_columns: int, name: str
         raise ValueError(f"indices of {name} must ascend within a row")
 
 
-def _mapping(value: Any, known: Known) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{known.name} must be a mapping of names to values, got {value!r:.80}")
-    return value
-
-
-def _written(dims: tuple[Dim, ...], known: Known) -> str:
-    sizes = map(known.size, dims)
-    return f"({', '.join('any' if n is None else str(n) for n in sizes)})"
+def check_indptr(indptr: np.ndarray, end: int, name: str) -> None:
+    """Raise ValueError unless `indptr` is non-decreasing from 0 to `end`."""
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end or np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError(f"{name} must not decrease from 0 to {end}")
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
+    if isinstance(value, (dict, list)):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
     return value is None or isinstance(value, (bool, int, float, str))

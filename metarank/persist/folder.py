@@ -23,12 +23,14 @@ from metarank._util.files import can_be_written, of_one_moment, whole_folder
 from metarank._util.npy import map_npy
 from metarank._util.version import __version__
 from metarank.persist.fields import check_csr
+from metarank.persist.spec import restored
 from metarank.persist.tensors import Tensors, read_tensors, write_tensors
 from metarank.persist.trust import (
     LIMITS,
     TOGETHER,
     Limits,
     ModelError,
+    Stored,
     class_of,
     declared_sizes_up_to,
     known_class,
@@ -63,7 +65,7 @@ def save(model: Any, path: PathLike) -> None:
     OSError
         If the disk is full or not writable. The earlier model is untouched.
     """
-    with _naming(path), whole_folder(check_target(path)) as folder:
+    with whole_folder(check_target(path)) as folder:
         writer = Writer(folder)
         root = writer.encode(model, "model")
         manifest: dict[str, Any] = {
@@ -91,8 +93,7 @@ def check_target(path: PathLike) -> Path:
     target = Path(path).resolve()
     if target.exists():
         _check_replaceable(target, path)
-    with _naming(path):
-        can_be_written(target)
+    can_be_written(target)
     return target
 
 
@@ -119,17 +120,6 @@ def _check_replaceable(target: Path, path: PathLike) -> None:
             f"a model replaces an earlier model and nothing else, but {str(path)!r} also holds "
             f"{min(names - listed)!r}: move it away first"
         )
-
-
-@contextmanager
-def _naming(path: PathLike) -> Iterator[None]:
-    """Name `path` in errors, not the temporary folder next to it."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:  # raised by numpy
-            raise OSError(f"{os.fspath(path)!r} cannot be written: {_one_line(error)}") from error
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 class Writer:
@@ -167,8 +157,12 @@ class Writer:
     def encode(self, value: Any, at: str) -> Any:
         if isinstance(value, (np.bool_, np.number)):
             value = value.item()
-        if isinstance(value, str) and len(value) > _INLINE_CHARACTERS:
-            return {"__text__": self.add(at, ".txt", lambda f: f.write(value.encode()))}
+        is_long = isinstance(value, str) and len(value) > _INLINE_CHARACTERS
+        if isinstance(value, (list, tuple)) and len(value) > _INLINE_STRINGS:
+            is_long = all(isinstance(v, str) for v in value)
+        if is_long:
+            text = json.dumps(value, ensure_ascii=False)
+            return {"__json__": self.add(at, ".json", lambda f: f.write(text.encode()))}
         if value is None or isinstance(value, (bool, str, int)):
             return value
         if isinstance(value, float):
@@ -184,9 +178,6 @@ class Writer:
             parts = [(name, getattr(m, name)) for name in ("data", "indices", "indptr")]
             return {"__csr__": [self.encode(p, f"{at}.{n}") for n, p in parts], "shape": list(m.shape)}
         if isinstance(value, (list, tuple)):
-            if len(value) > _INLINE_STRINGS and all(isinstance(v, str) for v in value):
-                text = json.dumps(list(value), ensure_ascii=False)
-                return {"__strings__": self.add(at, ".json", lambda f: f.write(text.encode()))}
             return [self.encode(v, f"{at}.{i}") for i, v in enumerate(value)]
         if isinstance(value, Tensors):
             return {"__tensors__": self.add(at, ".safetensors", lambda f: write_tensors(f, value))}
@@ -215,11 +206,7 @@ def read_manifest(path: PathLike, *, verify: bool = True, limits: Limits = LIMIT
         If the folder is not a model or is of another format; with `verify`, if any file is damaged, missing,
         a link or not listed.
     """
-    return _checked(Path(path), verify, limits)
-
-
-def _checked(folder: Path, verify: bool, limits: Limits) -> dict[str, Any]:
-    """`read_manifest` of a folder that nobody replaces."""
+    folder = Path(path)
     manifest = _decoded(folder, limits)
     if not verify:
         return manifest
@@ -377,11 +364,12 @@ def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any
 @of_one_moment
 def _read(path: PathLike, verify: bool, limits: Limits) -> Any:
     folder = Path(path)
-    manifest = _checked(folder, verify, limits)
+    manifest = read_manifest(folder, verify=verify, limits=limits)
     sizes = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     try:
         with declared_sizes_up_to(limits.declared, TOGETHER * limits.declared):
-            return Reader(folder, sizes).decode(manifest["model"])
+            model = Reader(folder, sizes).decode(manifest["model"])
+            return model.read({}) if isinstance(model, Stored) else model
     except Exception as error:
         if isinstance(error, ImportError) or getattr(error, "errno", None) in _NO_DESCRIPTOR:
             raise
@@ -399,7 +387,7 @@ class Reader:
         self.folder = folder
         self.files = files
         self.contents: dict[tuple[str, Callable[[Path], Any]], Any] = {}
-        self.objects: dict[str, Any] = {}
+        self.objects: dict[str, Stored] = {}
 
     def decode(self, value: Any, at: str = "model") -> Any:
         if isinstance(value, list):
@@ -412,22 +400,23 @@ class Reader:
         decode = _DECODERS.get(kinds[0]) if len(kinds) == 1 else None
         if decode is None:
             raise ModelError(f"{at} is of no known kind")
-        try:
+        with _naming_part(at):
             return decode(self, value, at)
-        except (ModelError, ImportError, OSError):
-            raise
-        except Exception as error:
-            name = f", of class {value['__object__']}" if kinds == ["__object__"] else ""
-            raise ModelError(f"{at}{name}: {_one_line(error)}") from error
 
-    def object(self, value: dict[str, Any], at: str) -> Any:
+    def object(self, value: dict[str, Any], at: str) -> Stored:
         key = json.dumps(value)
         if key not in self.objects:
             name, state = value["__object__"], value.get("state")
             if not isinstance(name, str) or not isinstance(state, dict):
                 raise ModelError(f"{at} must be a class by its name and a state")
             cls: Any = class_of(name)
-            self.objects[key] = cls.from_state(self.decode(state, at))
+            decoded = self.decode(state, at)
+
+            def make(sizes: dict[str, int]) -> Any:
+                with _naming_part(f"{at}, of class {name}"):
+                    return restored(cls, decoded, sizes)
+
+            self.objects[key] = Stored(cls, make)
         return self.objects[key]
 
     def array(self, value: dict[str, Any], at: str) -> np.ndarray:
@@ -457,14 +446,9 @@ class Reader:
         m.has_sorted_indices = m.has_canonical_format = True
         return m
 
-    def text(self, value: dict[str, Any], at: str) -> Any:
-        return self.once(value["__text__"], _text)
-
-    def strings(self, value: dict[str, Any], at: str) -> list[str]:
-        strings = self.once(value["__strings__"], _texts)
-        if not isinstance(strings, list) or not all(isinstance(s, str) for s in strings):
-            raise ModelError(f"{at}: {value['__strings__']!r} must be a list of strings")
-        return list(strings)
+    def strings(self, value: dict[str, Any], at: str) -> Any:
+        strings = self.once(value["__json__"], _strings)
+        return list(strings) if isinstance(strings, list) else strings
 
     def tensors(self, value: dict[str, Any], at: str) -> Any:
         return self.once(value["__tensors__"], read_tensors)
@@ -484,22 +468,30 @@ class Reader:
         return self.contents[name, read]
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def _strings(path: Path) -> str | list[str]:
+    strings = parsed(path.read_text(encoding="utf-8"))
+    if not all(isinstance(s, str) for s in (strings if isinstance(strings, list) else [strings])):
+        raise ValueError(f"{path.name!r} must be a string or a list of strings")
+    json.dumps(strings, ensure_ascii=False).encode()  # an error for a lone surrogate, which UTF-8 has not
+    return strings
 
 
-def _texts(path: Path) -> Any:
-    texts = parsed(_text(path))
-    json.dumps(texts, ensure_ascii=False).encode()  # an error for a lone surrogate, which UTF-8 has not
-    return texts
+@contextmanager
+def _naming_part(part: str) -> Iterator[None]:
+    """Name the part of the model that an error is of."""
+    try:
+        yield
+    except (ModelError, ImportError, OSError):
+        raise
+    except Exception as error:
+        raise ModelError(f"{part}: {_one_line(error)}") from error
 
 
 _DECODERS: dict[str, Callable[[Reader, dict[str, Any], str], Any]] = {
     "__object__": Reader.object,
     "__array__": Reader.array,
     "__csr__": Reader.csr,
-    "__text__": Reader.text,
-    "__strings__": Reader.strings,
+    "__json__": Reader.strings,
     "__tensors__": Reader.tensors,
     "__float__": Reader.number,
 }

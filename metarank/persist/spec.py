@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 from metarank._util.short_help import ShortHelp
 from metarank.persist.fields import Field, Known
-from metarank.persist.trust import class_in_family, register_in_family
+from metarank.persist.trust import register
 
 S = TypeVar("S", bound="Saved")
 T = TypeVar("T")
@@ -75,21 +75,17 @@ class Spec:
         """
         if not isinstance(state, Mapping):
             raise ValueError(f"{cls.__name__} must be a mapping of names to values, got {state!r:.80}")
-        known = Known(cls.__name__, sizes, cls=cls)
+        known = Known(cls.__name__, sizes, cls)
         for field in self.fields:
             field.take(state, known)
         if self.check is not None:
             self.check(known)
-        values = known.values
-        made: Any = known.made
+        values, made = known.values, known.made
         if made is None:
             wanted = inspect.signature(cls).parameters
             made = cls(**{name: values.pop(name) for name in list(values) if name in wanted})
-        for name, value in values.items():
-            setattr(made, name, value)
-        if isinstance(made, Saved):
-            vars(made)["_named_sizes"] = sizes
-            made._restored()
+        vars(made).update(values, _named_sizes=sizes)
+        made._restored()
         out: T = made
         return out
 
@@ -97,58 +93,28 @@ class Spec:
 class Saved(metaclass=ShortHelp):
     """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
-    A class with its own `get_state` and `from_state` needs no spec.
-
-    Attributes
-    ----------
-    saved : Spec
-    tag : str or None
-        The key that tells the class of a value that may be of several classes. A base class sets it;
-        its subclasses form one family.
+    A class with its own `get_state` and `from_state` needs no spec. Classes of metarank are registered.
     """
 
     saved: ClassVar[Spec | None] = None
-    tag: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.tag is not None and "tag" not in vars(cls):
-            register_in_family(cls._family(), cls.saved_as(), cls)
-
-    @classmethod
-    def _family(cls) -> str:
-        return next(base.__name__ for base in cls.__mro__ if vars(base).get("tag") is not None)
-
-    @classmethod
-    def saved_as(cls) -> str:
-        """Name of the class in saved models, unique within its family."""
-        return cls.__name__
+        if cls.__module__.partition(".")[0] == "metarank":
+            register(cls)
 
     def get_state(self) -> dict[str, Any]:
         """The state from which `from_state` restores the object."""
         if self.saved is None:
             raise TypeError(f"{type(self).__name__} must implement get_state to be saved")
-        tagged = {} if self.tag is None else {self.tag: self.saved_as()}
-        return tagged | self.saved.state_of(self)
+        return self.saved.state_of(self)
 
     @classmethod
     def from_state(cls: type[S], state: Any) -> S:
-        """The inverse of `get_state`. If the class has a `tag`, the state selects the subclass."""
-        return cls.restored(state, {})
-
-    @classmethod
-    def restored(cls: type[S], state: Any, sizes: dict[str, int]) -> S:
-        """`from_state` with the sizes known so far; those of the state are added to `sizes`."""
-        if cls.tag is not None:
-            if not isinstance(state, Mapping):
-                raise ValueError(f"{cls.__name__} must be a mapping of names to values, got {state!r:.80}")
-            found = class_in_family(cls._family(), state.get(cls.tag), cls.tag)
-            if not issubclass(found, cls):
-                raise ValueError(f"{cls.tag} must be a {cls.__name__}, got {found.__name__!r}")
-            cls = found
+        """The inverse of `get_state`."""
         if cls.saved is None:
             raise TypeError(f"{cls.__name__} must implement from_state to be loaded")
-        return cls.saved.restored(cls, state, sizes)
+        return cls.saved.restored(cls, state, {})
 
     def named_sizes(self) -> dict[str, int]:
         """The sizes that an object had when it was loaded, by their names in the spec."""
@@ -164,6 +130,15 @@ class Saved(metaclass=ShortHelp):
         if not isinstance(state, dict):
             return state
         return {name: value for name, value in state.items() if not _is_cached(type(self), name)}
+
+
+def restored(cls: Any, state: Any, sizes: dict[str, int]) -> Any:
+    """An object by its spec, given the sizes known so far, or by a `from_state` of its own."""
+    read: Any = cls.from_state
+    general: Any = Saved.from_state
+    if cls.saved is None or read.__func__ is not general.__func__:
+        return read(state)
+    return cls.saved.restored(cls, state, sizes)
 
 
 def _is_cached(cls: type, name: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -11,8 +12,8 @@ from typing import Any, TypeVar
 
 from metarank._util.registry import SAVED
 
-# Classes by family and name. Objects name classes of family ""; tags select classes of the other families.
-_REGISTERED: dict[tuple[str, str], type] = {}
+# Registered classes by name.
+_REGISTERED: dict[str, type] = {}
 
 C = TypeVar("C", bound=type)
 
@@ -26,30 +27,18 @@ def register(cls: C) -> C:
 
     Use it as a decorator on your own scorers. Import the module that defines them before `metarank.load`.
     """
-    if cls.__name__ in SAVED and cls.__module__ != SAVED[cls.__name__]:
+    home = SAVED.get(cls.__name__, getattr(_REGISTERED.get(cls.__name__), "__module__", ""))
+    if home.startswith("metarank.") and home != cls.__module__:
         raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
-    register_in_family("", cls.__name__, cls)
+    _REGISTERED[cls.__name__] = cls
     return cls
-
-
-def register_in_family(family: str, name: str, cls: type) -> None:
-    """Register a class that a tag may select; see `Saved.tag`."""
-    _REGISTERED[family, name] = cls
-
-
-def class_in_family(family: str, name: Any, tag: str) -> Any:
-    """The class of a family that a tag selects; ValueError for an unknown name."""
-    if not isinstance(name, str) or (family, name) not in _REGISTERED:
-        names = sorted(known for of, known in _REGISTERED if of == family)
-        raise ValueError(f"{tag} of {family} must be one of {names}, got {name!r:.80}")
-    return _REGISTERED[family, name]
 
 
 def known_class(name: str) -> type | None:
     """The registered class of this name, if there is one."""
-    if ("", name) in _REGISTERED:
-        return _REGISTERED["", name]
-    return getattr(importlib.import_module(SAVED[name]), name) if name in SAVED else None
+    if name not in _REGISTERED and name in SAVED:
+        importlib.import_module(SAVED[name])
+    return _REGISTERED.get(name)
 
 
 def class_of(name: str) -> type:
@@ -61,6 +50,24 @@ def class_of(name: str) -> type:
         f"the model holds an object of class {name!r}, which is not known here: import the module "
         "that defines it and mark the class with metarank.persist.register first"
     )
+
+
+class Stored:
+    """An object of a saved model that `make` makes, once, of the sizes that are known by then.
+
+    Whoever holds it knows the sizes that the two share; see `fields.Object`. Parts may share it.
+    """
+
+    def __init__(self, cls: type, make: Callable[[dict[str, int]], Any]) -> None:
+        self.cls = cls
+        self.make = make
+        self.made: Any = None
+
+    def read(self, sizes: dict[str, int]) -> Any:
+        """The object; `sizes` are those known so far, by the names in its spec."""
+        if self.made is None:
+            self.made = self.make(sizes)
+        return self.made
 
 
 # --- sizes ----------------------------------------------------------------------
@@ -111,35 +118,33 @@ LIMITS = Limits()
 
 
 @dataclass
-class Allowance:
+class _Allowance:
     """Sizes that no array confirms: the limit for each, and what is left of the limit for all."""
 
     each: int = MOST
-    left: int | None = None
-
-    def take(self, size: int) -> None:
-        """Count a declared size; ValueError if it exceeds what is left."""
-        if self.left is not None:
-            if size > self.left:
-                raise ValueError(
-                    f"sizes that no array bears out must not add up to so much: {size} is more than the "
-                    f"{self.left} that are left, see persist.Limits"
-                )
-            self.left -= size
+    left: float = math.inf
 
 
-_allowance: ContextVar[Allowance] = ContextVar("_allowance", default=Allowance())  # noqa: B039  # never less
+_allowance: ContextVar[_Allowance] = ContextVar("_allowance", default=_Allowance())  # noqa: B039  # never less
 
 
-def allowance() -> Allowance:
-    """The allowance of the model that is being loaded; unlimited elsewhere."""
-    return _allowance.get()
+def count_declared(size: int, what: str) -> None:
+    """Count a size that no array confirms; ValueError if it is too large, or all together are."""
+    allowed = _allowance.get()
+    if size > allowed.each:
+        raise ValueError(f"{what} must be at most {allowed.each} where no array bears it out, got {size}")
+    if size > allowed.left:
+        raise ValueError(
+            f"sizes that no array bears out must not add up to so much: {what}, {size}, is more than the "
+            f"{allowed.left} that are left, see persist.Limits"
+        )
+    allowed.left -= size
 
 
 @contextmanager
-def declared_sizes_up_to(most: int, together: int | None = None) -> Iterator[None]:
+def declared_sizes_up_to(most: int, together: float = math.inf) -> Iterator[None]:
     """Limit the sizes that no array confirms, in `Declared` and `Csr`: each of them, and their sum."""
-    token = _allowance.set(Allowance(min(most, MOST), together))
+    token = _allowance.set(_Allowance(min(most, MOST), together))
     try:
         yield
     finally:

@@ -79,7 +79,7 @@ class AutoRanker(Ranker):
     saved: ClassVar[Spec] = saved_with(
         Text("choice_"),
         Each("quality_", Number("", floats="any")),
-        Object("ranker_", Ranker, ("columns",), inline=True),
+        Object("ranker_", Ranker, ("columns",)),
         params=Params(without=("candidates",)),
     )
 

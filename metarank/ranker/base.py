@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from metarank._util.progress import as_part
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank._util.typed_base import BaseEstimator
-from metarank.persist.fields import Field, Group, Params, Strings
+from metarank.persist.fields import Field, Params, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData
 from metarank.scorers.crossfit import over_folds
@@ -30,8 +30,6 @@ class Ranker(Saved, BaseEstimator):
     parameters in ``__init__`` (keyword only), implements the methods that start with
     an underscore, and says by `saved_with` what it learns; this class checks what they are given.
     """
-
-    tag: ClassVar[str] = "kind"
 
     # What `make_ranker` calls it.
     name: Any
@@ -149,7 +147,7 @@ class Ranker(Saved, BaseEstimator):
 
 def saved_with(*fitted: Field, params: Params | None = None) -> Spec:
     """The spec of a ranker that learns these: their sizes may name the number of columns, "columns"."""
-    return Spec(params or Params(), Strings("names_", "columns"), Group("fitted", None, *fitted))
+    return Spec(params or Params(), Strings("names_", "columns"), *fitted)
 
 
 def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:

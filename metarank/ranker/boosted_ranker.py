@@ -90,9 +90,7 @@ class BoostedRanker(Ranker):
     share_irrelevant: float = 0.0
     hardest: int | None = None
 
-    saved: ClassVar[Spec] = saved_with(
-        Object("trees_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True)
-    )
+    saved: ClassVar[Spec] = saved_with(Object("trees_", BoosterArrays, {"d": "columns", "outputs": "models"}))
 
     @property
     def name(self) -> str:

@@ -58,9 +58,9 @@ class EnsembleRanker(Ranker):
     name = "ensemble"
 
     saved: ClassVar[Spec] = saved_with(
-        Object("pooled_", LinearRanker, ("columns",), inline=True),
-        Object("corrections_", LabelCorrections, ("columns",), inline=True),
-        Object("boosted_", BoostedRanker, ("columns",), inline=True),
+        Object("pooled_", LinearRanker, ("columns",)),
+        Object("corrections_", LabelCorrections, ("columns",)),
+        Object("boosted_", BoostedRanker, ("columns",)),
     )
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:

@@ -120,7 +120,7 @@ class BlockScorer(WrappedScorer):
 
     saved: ClassVar[Spec] = Spec(
         Text("block"),
-        Object("columns_", BlockColumns, inline=True),
+        Object("columns_", BlockColumns),
         Integer("n_features_", 1, size="d"),
         Object("scorer", LabelScorer, ("L", "rows"), of=lambda own: own.scorer_),
         check=lambda known: _check_columns(known),

@@ -67,8 +67,8 @@ class _Weights(fields.Field):
             network = Network(known.made, len(known.subwords_), known["trained"])
         shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
         arrays = (fields.Array(name, np.float32, shape, key=name) for name, shape in shapes.items())
-        fields.Group(self.name, dict, *arrays, key=self.saved_key).take({self.saved_key: value}, known)
-        tensors = {name: torch.from_numpy(np.array(array)) for name, array in known.values[self.name].items()}
+        weights = fields.Group(self.name, tuple(arrays), key=self.saved_key).read(value, known)
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in weights.items()}
         network.load_state_dict(tensors, assign=True)
         return network.eval()
 
@@ -206,7 +206,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         fields.Array("label_bias_", np.float32, ("L",)),
         fields.Integer("n_trained_labels_", 1, "L", size="trained"),
         fields.Strings("label_names_", "L", optional=True),
-        fields.Object("subwords_", Subwords, inline=True),
+        fields.Object("subwords_", Subwords),
         _Weights("network_", key="weights"),
         fields.Each("history_", fields.List("", fields.Number("", floats="any"))),
         fields.Integer("best_epoch_"),

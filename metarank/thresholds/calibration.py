@@ -79,8 +79,8 @@ class LabelLogistic(Saved):
     saved: ClassVar[Spec] = Spec(
         Text("form", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__),
         _within("shared", lambda known: known.form.columns),
-        _within("by_label", lambda known: known["labels"] + 1, lambda known: known.form.label_columns),
-        Object("cross", CrossLabel, inline=True, optional=True),
+        _within("by_label", "labels+1", lambda known: known.form.label_columns),
+        Object("cross", CrossLabel, optional=True),
     )
 
     def logits(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -121,15 +121,15 @@ class Calibrator(Saved):
     trust_: Platt | None
 
     saved: ClassVar[Spec] = Spec(
-        Object("platt_", Platt, inline=True),
-        Object("trust_", Platt, inline=True, optional=True),
+        Object("platt_", Platt),
+        Object("trust_", Platt, optional=True),
         _within("mean_", _CONTEXT),
         _within("scale_", _CONTEXT, least=1 / _MOST),
         saved_labels("index_"),
         Each("losses_", Number(""), FORMS),
         List(
             "members_",
-            Object("", LabelLogistic, ("labels",), inline=True),
+            Object("", LabelLogistic, ("labels",)),
             of=lambda calibrator: list(calibrator.members_.values()),
             into=_by_form,
         ),

@@ -34,7 +34,7 @@ class CrossLabel(Saved):
         Number("ridge", 0),
         Array("mean", np.float64, ("L",), least=-1e3, most=1e3),
         Number("scale", 1e-20, 1e3),
-        Array("weights", np.float64, ("L", lambda known: known["L"] + 1), least=-1e12, most=1e12),
+        Array("weights", np.float64, ("L", "L+1"), least=-1e12, most=1e12),
     )
 
     def __init__(self, ridge: float) -> None:

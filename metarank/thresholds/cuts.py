@@ -18,12 +18,7 @@ from metarank.thresholds.set_metrics import quality
 class Cut(Saved, ABC):
     """A rule learned on training lists for one metric and applied to each new list by itself."""
 
-    tag: ClassVar[str] = "family"
     family: ClassVar[str]
-
-    @classmethod
-    def saved_as(cls) -> str:
-        return cls.family
 
     @abstractmethod
     def fit(self, lists: ScoredLists, metric: str) -> Cut:
@@ -119,7 +114,7 @@ class LabelThresholds:
 # What such a cut saves of them.
 BY_LABEL: tuple[Field, ...] = (
     saved_labels("index"),
-    Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),
+    Array("thresholds", np.float64, ("labels+1",), floats="extended"),
     Flag("keep_best"),
 )
 

@@ -13,7 +13,6 @@ from metarank import _core
 from metarank._util.elementary import logistic
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
-from metarank.persist import register
 from metarank.persist.fields import Each, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.calibration import Calibrator
@@ -63,7 +62,6 @@ _SELECTION_PAIRS = 200_000
 _SEED_SHIFT = 1_000_003
 
 
-@register
 class LearnedCuts(Saved):
     """Calibrates scores and learns one cut for each of five metrics.
 
@@ -113,10 +111,10 @@ class LearnedCuts(Saved):
 
     saved: ClassVar[Spec] = Spec(
         Text("threshold"),
-        Object("calibrator_", Calibrator, inline=True),
+        Object("calibrator_", Calibrator),
         Each("held_out_", List("", Number(""), 3, into=tuple), METRICS),
-        Each("cuts_", Object("", Cut, inline=True), METRICS, every=True),
-        Object("guarantees_", Guarantees, inline=True, optional=True),
+        Each("cuts_", Object("", Cut), METRICS, every=True),
+        Object("guarantees_", Guarantees, optional=True),
     )
 
     def __init__(self, threshold: str = "auto") -> None:

@@ -109,7 +109,7 @@ class ThresholdLearner(Saved, BaseEstimator):
             of=lambda learner: _listed(learner),
             into=lambda names: np.array(names, object),
         ),
-        Object("learned_", LearnedCuts, inline=True),
+        Object("learned_", LearnedCuts),
     )
 
     def fit(self, S: Any, Y: Any = None, *, y: Any = None, groups: Any = None) -> ThresholdLearner:

@@ -122,7 +122,7 @@ class HnswIndex:
 # What `arrays` gives, over "rows" of "d" features.
 SAVED: Final[tuple[Field, ...]] = (
     Ids("levels", np.int32, ("rows",), below=64, least=1),
-    Array("offsets", np.int64, (lambda known: known["rows"] + 1,)),
+    Array("offsets", np.int64, ("rows+1",)),
     Ids("links", np.int32, below="rows", least=-1),
     Integer("entry", 0, lambda known: max(0, known["rows"] - 1)),
     Number("scale", 2.0**-126, 2.0**126),

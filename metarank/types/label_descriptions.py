@@ -78,8 +78,8 @@ class LabelDescriptions(Saved):
         Strings("names", "L"),
         List("alternative_names", Strings(""), n="L", optional=True),
         Strings("descriptions", "L", optional=True),
-        Csr("parents", ("L", "L"), optional=True),
-        Csr("related", ("L", "L"), optional=True),
+        Csr("parents", dims=("L", "L"), optional=True),
+        Csr("related", dims=("L", "L"), optional=True),
         Array("vectors", np.float32, ("L", None), optional=True),
     )
 

@@ -37,7 +37,7 @@ class OtherNames(Saved):
     """
 
     saved: ClassVar[Spec] = Spec(
-        Csr("text", ("M", "d")), Ids("label", np.int32, ("M",), below="L"), check=_check_order
+        Csr("text", dims=("M", "d")), Ids("label", np.int32, ("M",), below="L"), check=_check_order
     )
 
     def __init__(self, text: sp.csr_matrix, label: np.ndarray) -> None:

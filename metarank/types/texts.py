@@ -35,7 +35,7 @@ class PackedStrings(Saved, Sequence[str]):
 
     saved: ClassVar[Spec] = Spec(
         Array("utf8", np.uint8, ("bytes",)),
-        Ids("ends", np.int64, below=lambda known: known["bytes"] + 1),
+        Ids("ends", np.int64, ("texts",), below="bytes+1"),
         check=_check_texts,
     )
 

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 import shutil
+from collections import ChainMap
 from pathlib import Path
 
 import makers
@@ -51,7 +52,9 @@ class Attack:
 
     @property
     def state(self):
-        return self.manifest["model"]["state"]
+        """The state of the model; of a `MetaRanker` that of its fit comes first."""
+        state = self.manifest["model"]["state"]
+        return ChainMap(*[part["state"] for part in [state.get("fitted")] if part], state)
 
     def array(self, stem, change):
         """Change the array of a file; the manifest tells of what it is now."""
@@ -138,9 +141,9 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
 @pytest.mark.parametrize(
     ("model", "name", "place", "value", "match"),
     [
-        ("texts", "label_rows", 0, 10**6, "label_rows .*must lie in"),
-        ("texts", "label_rows", 0, -1, "label_rows .*must lie in"),
-        ("texts", "label_indptr", 1, 2**40, "must not decrease"),
+        ("texts", "labels.rows", 0, 10**6, "rows of LabelRows must lie in"),
+        ("texts", "labels.rows", 0, -1, "rows of LabelRows must lie in"),
+        ("texts", "labels.indptr", 1, 2**40, "must not decrease"),
         ("texts", "X.indices", 0, 10**6, "indices of .* must lie in"),
         ("texts", "X.indices", 0, -5, "indices of .* must lie in"),
         ("texts", "X.indptr", -1, 10**9, "must not decrease"),
@@ -155,7 +158,7 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("dense", "calibrator.mean", 1, 1e300, "mean"),
         ("dense", "calibrator.scale", 1, 1e-300, "scale"),
         ("dense", "shared", 0, 1e300, "shared"),
-        ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
+        ("dense", "ranker.weights", 0, np.nan, "finite"),
         ("dense", "transform.weights", 0, np.nan, "finite"),
         ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),
         ("one-vs-all", "index.seen", 0, 10**6, "must lie in"),
@@ -246,7 +249,7 @@ def test_the_shape_of_a_sparse_matrix_is_that_of_its_arrays(attack):
         found[0]["shape"] = shape
         tried.assert_refused("sparse matrix|unpack|shape")
         found[0]["shape"] = changed
-    with declared_sizes_up_to(100), pytest.raises(ValueError, match="at most 100 columns"):
+    with declared_sizes_up_to(100), pytest.raises(ValueError, match=r"columns of X .* must be at most 100"):
         Csr("X").read(sp.csr_matrix((2, 101), dtype=np.float32), Known("a part", {}))
 
 
@@ -332,7 +335,7 @@ def test_the_manifest_is_no_link(attack, tmp_path):
 
 
 def test_deep_and_odd_manifests(attack):
-    odd = {"__array__": "x", "__text__": "y"}
+    odd = {"__array__": "x", "__json__": "y"}
     for value in ({"__list__": 1}, odd, {"__float__": "1e5"}, {"__object__": 3}, {"__csr__": 1}):
         tried = attack("texts")
         tried.manifest["model"] = value
@@ -362,9 +365,11 @@ def test_no_attribute_is_set_by_name():
     state = {
         "params": KernelRidge().get_params(),
         "kernel": None,
-        "fitted": {"alpha_": 1.0, "bias_": np.zeros(2, np.float32), "weights_": np.zeros((3, 2), np.float32)},
+        "alpha": 1.0,
+        "bias": np.zeros(2, np.float32),
+        "weights": np.zeros((3, 2), np.float32),
     }
-    state["fitted"]["score"] = state["fitted"]["__class__"] = 3
+    state["score"] = state["__class__"] = 3
     scorer = KernelRidge.from_state(state)
     assert callable(scorer.score)
     assert type(scorer) is KernelRidge
@@ -377,19 +382,22 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["params"].update(shortlist_size=0), "shortlist_size"),
         (lambda s: s["params"].update(__class__=3), "__class__|kind"),
         (lambda s: s["params"].update(features=["nonsense"]), "features"),
-        (lambda s: s.update(encoder=s["sources"][0]["scorer"]), "encoder .*InputEncoder"),
-        (lambda s: s["sources"][0].update(scorer=s["encoder"]), "scorer .*LabelScorer"),
+        (lambda s: s.update(encoder=s["sources"][0]["state"]["scorer"]), "encoder .*InputEncoder"),
+        (lambda s: s["sources"][0]["state"].update(scorer=s["encoder"]), "scorer .*LabelScorer"),
         (lambda s: s.update(feature_columns=["x"]), "feature_importances|columns"),
-        (lambda s: s["ranker"].update(kind="Popen"), "kind"),
-        (lambda s: s["ranker"]["params"].update(l2={"a": 1}, no=1), "params"),
-        (lambda s: s["ranker"]["fitted"].update(intercept="x"), "intercept"),
-        (lambda s: s["thresholds"]["cuts"]["micro-f1"].update(family="Popen"), "family"),
-        (lambda s: s["thresholds"]["cuts"].pop("hamming"), "hamming"),
-        (lambda s: s["thresholds"]["calibrator"].update(members=[]), "members"),
-        (lambda s: s["thresholds"]["calibrator"].update(platt={"slope": 1.0}), "offset"),
-        (lambda s: s["thresholds"]["calibrator"]["platt"].update(offset=1e300), "offset"),
+        (lambda s: s["ranker"].update(__object__="Popen"), "Popen"),
+        (lambda s: s["ranker"]["state"]["params"].update(l2={"a": 1}, no=1), "params"),
+        (lambda s: s["ranker"]["state"].update(intercept="x"), "intercept"),
+        (lambda s: s["thresholds"]["state"]["cuts"].update({"micro-f1": s["ranker"]}), "be of class Cut"),
+        (lambda s: s["thresholds"]["state"]["cuts"].pop("hamming"), "hamming"),
+        (lambda s: s["thresholds"]["state"]["calibrator"]["state"].update(members=[]), "members"),
+        (lambda s: s["thresholds"]["state"]["calibrator"]["state"]["platt"]["state"].pop("offset"), "offset"),
+        (
+            lambda s: s["thresholds"]["state"]["calibrator"]["state"]["platt"]["state"].update(offset=1e300),
+            "offset",
+        ),
         (lambda s: s.update(n_rows=7), "rows|row_names"),
-        (lambda s: s.update(row_names=None, n_rows=7), "must be (of )?(60 rows|7)"),
+        (lambda s: s.update(row_names=None, n_rows=7), r"(60 rows|must have shape \(7,)"),
         (lambda s: s.update(label_names=["a"]), "label_names"),
         (lambda s: s.update(label_names=["a", 3, None]), "label_names"),
         (lambda s: s.update(propensity_weight={"__float__": "nan"}), "propensity_weight"),
@@ -413,7 +421,7 @@ def test_half_of_a_character_is_no_text(attack, tmp_path):
     (tmp_path / "names.json").write_text('["\\ud800"]')
     reader = Reader(tmp_path, {"names.json": 10})
     with pytest.raises(ModelError, match="'utf-8' codec"):
-        reader.decode({"__strings__": "names.json"})
+        reader.decode({"__json__": "names.json"})
 
 
 def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path):
@@ -422,13 +430,15 @@ def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path
     own, foreign = (
         next(
             scorer["state"]["log_prior"]["__array__"]
-            for scorer in (source["scorer"] for source in model.state["sources"])
+            for scorer in (source["state"]["scorer"] for source in model.state["sources"])
             if scorer["__object__"] == "LabelPrior"
         )
         for model in (tried, other)
     )
     shutil.copy(other.folder / foreign, tried.folder / own)
-    tried.array(own.removesuffix(".npy"), lambda a: a).assert_refused("must be of 3 labels, got 4")
+    tried.array(own.removesuffix(".npy"), lambda a: a).assert_refused(
+        r"must have shape \(3\), got float32 \(4,\)"
+    )
 
 
 def test_files_are_regular_and_of_the_size_declared(attack):
@@ -448,7 +458,7 @@ def test_files_are_regular_and_of_the_size_declared(attack):
 @pytest.mark.parametrize("value", [1e308, 1e60])
 def test_scores_that_overflow_are_an_error(attack, saved, value):
     """In double precision, and as the float32 that a ranking holds."""
-    stem = next(p.stem for p in sorted((saved / "dense").glob("*ranker.fitted.weights*.npy")))
+    stem = next(p.stem for p in sorted((saved / "dense").glob("*ranker.weights*.npy")))
     path = attack("dense").array(stem, set_to(slice(None), value)).seal().folder
     with pytest.raises(ValueError, match="scores must be finite"):
         load(path).rank(np.full((1, 6), 100.0))

@@ -63,12 +63,13 @@ class ExtraTrees(LabelScorer):
         Declared("n_features_", size="d"),
         Group(
             "arrays_",
-            dict,
-            Array("feature", np.int32, ("nodes",)),
-            Array("threshold", np.float64, ("nodes",)),
-            Array("children", np.int32, ("nodes", 2)),
-            Array("root", np.int32),
-            Csr("leaves", ("leaves", "L")),
+            (
+                Array("feature", np.int32, ("nodes",)),
+                Array("threshold", np.float64, ("nodes",)),
+                Array("children", np.int32, ("nodes", 2)),
+                Array("root", np.int32),
+                Csr("leaves", dims=("leaves", "L")),
+            ),
         ),
     )
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from metarank._util.parameters import check_choice, with_parameters
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
-from metarank.persist.fields import Array, Group, Number, Object, Params
+from metarank.persist.fields import Array, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.classical.kernels import METRICS, GramScorer, Kernel, ridge_term, tuned_kernel
 from metarank.types.arrays import linear_scores
@@ -79,16 +79,12 @@ class KernelRidge(GramScorer):
 
     saved: ClassVar[Spec] = Spec(
         Params(),
-        Object("kernel_", Kernel, ("d",), inline=True, optional=True),
-        Group(
-            "fitted",
-            None,
-            Number("alpha_", 0, key="alpha_"),
-            Array("bias_", np.float32, ("L",), key="bias_"),
-            Array("weights_", np.float32, ("d", "L"), key="weights_", when=_is_linear),
-            Array("support_", np.float32, ("support", "d"), key="support_", when=_is_dual),
-            Array("dual_", np.float32, ("L", "support"), key="dual_", when=_is_dual),
-        ),
+        Object("kernel_", Kernel, ("d",), optional=True),
+        Number("alpha_", 0),
+        Array("bias_", np.float32, ("L",)),
+        Array("weights_", np.float32, ("d", "L"), when=_is_linear),
+        Array("support_", np.float32, ("support", "d"), when=_is_dual),
+        Array("dual_", np.float32, ("L", "support"), when=_is_dual),
     )
 
     def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> KernelRidge:

@@ -58,7 +58,7 @@ class KernelSVM(GramScorer):
 
     saved: ClassVar[Spec] = Spec(
         Params(),
-        Object("kernel_", Kernel, ("d",), inline=True),
+        Object("kernel_", Kernel, ("d",)),
         Array("support_", np.float32, ("support", "d")),
         Array("bias_", np.float32, ("L",)),
         Array("dual_", np.float32, ("L", "support")),

@@ -120,7 +120,7 @@ class GivenScorer(LabelScorer):
         Declared("n_labels_", size="L"),
         Array("edges_", np.float32, ("edges",)),
         Number("least_log_"),
-        Array("chance_", np.float64, (lambda known: known["edges"] + 1,), above=0, below=1),
+        Array("chance_", np.float64, ("edges+1",), above=0, below=1),
         Array("right_at_", np.float64, (len(PLACES) + 1,), above=0, below=1),
         Array("right_", np.float64, ("L",), above=0, below=1),
         Array("lift_", np.float64, ("L",), above=0),

@@ -120,7 +120,7 @@ class OneVsAll(HeldOutProposals, Shortlister):
     saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), check=lambda scorer: scorer._check_params()),
         Number("C_", 0),
-        Object("index_", WeightIndex, ("d", "L"), inline=True),
+        Object("index_", WeightIndex, ("d", "L")),
     )
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.persist.fields import Array, Declared, Ids, Indptr
+from metarank.persist.fields import Array, Declared, Ids, Known, check_indptr
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
@@ -21,6 +21,10 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
+
+
+def _check_start(known: Known) -> None:
+    check_indptr(known.start, len(known.weight), "start of WeightIndex")
 
 
 @dataclass(eq=False)
@@ -57,10 +61,11 @@ class WeightIndex(Saved):
         Declared("n_features", size="d"),
         Array("scale", np.float32, ("L",)),
         Array("label", np.uint16, ("weights",)),
-        Indptr("start", n=lambda of: -(-of["L"] // _BAND) * of["d"], end="weights"),
+        Array("start", np.int64, (lambda of: -(-of["L"] // _BAND) * of["d"] + 1,)),
         Array("weight", (np.int16, np.float32), ("weights",)),
         Array("bias", np.float32, ("L",)),
         Ids("seen", np.int32, below="L", ascending=True),
+        check=_check_start,
     )
 
     @classmethod

@@ -79,7 +79,7 @@ class NameRecord(LabelScorer):
     source: ClassVar[str] = _SOURCE
 
     saved: ClassVar[Spec] = Spec(
-        Csr("label_text_", ("L", "d")),
+        Csr("label_text_", dims=("L", "d")),
         Array("present_", np.float32, ("d",)),
         Array("absent_", np.float32, ("d",)),
         Array("of_labels_", np.float32, (len(COLUMNS) - 1, "L")),

@@ -79,8 +79,8 @@ class NameScorer(LabelScorer):
     matched: ClassVar[str] = MATCHED
 
     saved: ClassVar[Spec] = Spec(
-        Csr("label_text_", ("L", "d")),
-        Object("other_names_", OtherNames, ("L", "d"), inline=True, optional=True),
+        Csr("label_text_", dims=("L", "d")),
+        Object("other_names_", OtherNames, ("L", "d"), optional=True),
     )
     other_names_: OtherNames | None = None
 

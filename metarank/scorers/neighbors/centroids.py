@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.persist.fields import Group, Ids, Number, Rows
+from metarank.persist.fields import Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.label_means import LabelMeans
@@ -46,15 +46,7 @@ class Centroids(LabelScorer):
     suits_any_block = True
     is_quick = True
 
-    saved: ClassVar[Spec] = Spec(
-        Group(
-            "means_",
-            LabelMeans,
-            Rows("means", ("L", "d"), key="centroids"),
-            Ids("known", np.uint8, ("L",), below=2),
-            Number("max_sq_norm", 0),
-        )
-    )
+    saved: ClassVar[Spec] = Spec(Object("means_", LabelMeans, ("L", "d")))
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Centroids:
         """Average the TrainingView's points of each label. Returns self."""

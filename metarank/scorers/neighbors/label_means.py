@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.elementary import softplus
 from metarank._util.threads import resolve_n_jobs
+from metarank.persist.fields import Array, Ids, Number, Rows
+from metarank.persist.spec import Saved, Spec
 from metarank.scorers.neighbors.training_rows import (
     as_canonical,
     canonical_parts,
@@ -25,7 +27,7 @@ from metarank.types.view import Features
 _LABELS = 1 << 14
 
 
-class LabelMeans:
+class LabelMeans(Saved):
     """Means of the labels' points, not re-normalised; sparse where the points are.
 
     Parameters
@@ -39,6 +41,13 @@ class LabelMeans:
     sq_norm : float64 array (L,), optional
         Squared lengths of sparse means before any term was left out.
     """
+
+    saved: ClassVar[Spec] = Spec(
+        Rows("means", dims=("L", "d")),
+        Ids("known", np.uint8, ("L",), below=2),
+        Number("max_sq_norm", 0),
+        Array("sq_norm", np.float64, ("L",), least=0, optional=True),
+    )
 
     def __init__(
         self,

@@ -15,13 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank.persist.fields import Array, Ids, Integer, check_csr
+from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import Parts, csr_parts, dense, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import HnswIndex, faiss_threads
@@ -37,7 +39,7 @@ LEAST_SUM, MOST_SUM = 1e-30, 1e37
 
 
 @dataclass(eq=False, repr=False)
-class LabelRows:
+class LabelRows(Saved):
     """Which rows carry which label: the lists by label and, inverted, by row.
 
     Parameters
@@ -51,6 +53,13 @@ class LabelRows:
     indptr: np.ndarray
     rows: np.ndarray
     n_rows: int
+
+    saved: ClassVar[Spec] = Spec(
+        Integer("n_rows", size="rows"),
+        Ids("rows", np.int32, below="rows"),
+        Array("indptr", np.int64, ("L+1",)),
+        check=lambda known: check_csr(known.indptr, known.rows, known.n_rows, known.name),
+    )
 
     @property
     def n_labels(self) -> int:

@@ -20,20 +20,13 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import (
     Array,
     Csr,
-    Derived,
     Field,
-    Flag,
     Group,
     Ids,
-    Indptr,
-    Integer,
     Known,
-    List,
-    Plain,
+    Object,
+    Params,
     Rows,
-    Strings,
-    Text,
-    check_csr,
 )
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
@@ -71,21 +64,10 @@ _BY_NAME = "vote_names"
 _TIE = 1e-6
 
 
-def _label_rows(indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> LabelRows:
-    check_csr(indptr, rows, n_rows, "label_rows")
-    return LabelRows(indptr, rows, n_rows)
-
-
 # The training rows and their labels, as both scorers save them.
 _ROWS: tuple[Field, ...] = (
-    Group("rows_", restored_rows, Rows("X", ("rows", "d"))),
-    Group(
-        "labels_",
-        _label_rows,
-        Ids("rows", np.int32, ("carriers",), below="rows", key="label_rows"),
-        Indptr("indptr", n="L", end="carriers", key="label_indptr"),
-        Derived("n_rows", lambda known: known["rows"]),
-    ),
+    Rows("rows_", dims=("rows", "d"), key="X", of=lambda scorer: scorer.rows_.X, into=restored_rows),
+    Object("labels_", LabelRows, ("rows", "L")),
 )
 
 
@@ -146,7 +128,7 @@ class LabelNeighbors(NeighborScorer):
     columns: str = "summary"
 
     saved: ClassVar[Spec] = Spec(
-        Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS
+        Params(tuples=("metrics",), check=lambda scorer: scorer._check_params()), *_ROWS
     )
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -301,16 +283,12 @@ class NeighborShortlister(NeighborScorer):
 
     title = "nearest neighbours"
     saved: ClassVar[Spec] = Spec(
-        List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
-        Plain("relevance"),
-        Plain("propensity"),
-        Plain("index"),
-        Flag("names"),
+        Params(tuples=("ks", "propensity"), check=lambda scorer: scorer._check_params()),
         *_ROWS,
-        Csr("label_text_", ("L", "words"), optional=True),
+        Csr("label_text_", dims=("L", "words"), optional=True),
         Array("worth_", np.float64, ("L",), least=0, most=1e30, optional=True),
         Ids("voters_", np.int32, below="rows", ascending=True),
-        Group("_index_arrays", dict, *SAVED, key="index_arrays", when=_has_index),
+        Group("_index_arrays", SAVED, key="index_arrays", when=_has_index),
         check=_check_index,
     )
 

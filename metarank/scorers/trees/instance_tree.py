@@ -131,7 +131,7 @@ class FastXML(ShortlistingTrees):
         Declared("n_labels_", size="L"),
         Number("scale_", 1e-38, 1e38),
         # Nodes, leaves and their lists are compared with each other when the trees are built over them.
-        Group("forest_", dict, *(Array(name, dtype) for name, dtype in _FOREST.items())),
+        Group("forest_", tuple(Array(name, dtype) for name, dtype in _FOREST.items())),
         check=_check_trees,
     )
 

@@ -112,10 +112,10 @@ class LabelTree(PointProposer, ShortlistingTrees):
         Number("path_weight_", 0, 1),
         Number("scale_", _LEAST_SCALE, _MOST_SCALE),
         Array("label_scale_", np.float32, ("L",), least=0),
-        Object("hierarchy_", Hierarchy, ("L",), inline=True),
+        Object("hierarchy_", Hierarchy, ("L",)),
         Array("row_share_", (np.float32, np.float64), (_n_nodes,), least=0, most=1),
         # Blocks and slots are compared with each other when the trees are built over them.
-        Group("weights_", dict, *(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
+        Group("weights_", tuple(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
         Flag("_given", key="given"),
     )
 

@@ -13,7 +13,7 @@ from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.progress import note
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics import evaluate
-from metarank.persist.fields import Array, Csr, Group, Ids, Number, Plain, Rows
+from metarank.persist.fields import Csr, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.label_weights import relevance_weights
@@ -34,13 +34,6 @@ _UNTRIED = 1.0
 _HELD_OUT = 5
 _MOST_NAME_WEIGHT = 1e6
 _WITH_NAMES = "unit-rows and names"
-
-
-def _tail_means(means: Features, known: np.ndarray, sq_norm: np.ndarray | None) -> LabelMeans:
-    """Means as `fit` finds them, of what is saved."""
-    if sq_norm is None and not isinstance(means, np.ndarray):
-        raise ValueError("sq_norm must be known of sparse means")
-    return LabelMeans(means, known, _LONGEST, sq_norm)
 
 
 @with_parameters
@@ -113,19 +106,10 @@ class TailClassifiers(LabelScorer):
     title: ClassVar[str] = "means of labels and their names"
     is_quick = True
     saved: ClassVar[Spec] = Spec(
-        Plain("gamma"),
-        Plain("unit_means"),
-        Plain("max_terms"),
-        Plain("name_weight"),
+        Params(check=lambda scorer: scorer._check_params()),
         Number("name_weight_", 0, _MOST_NAME_WEIGHT, key="name_weight_used"),
-        Csr("label_text_", ("L", "d"), optional=True),
-        Group(
-            "means_",
-            _tail_means,
-            Rows("means", ("L", "d")),
-            Ids("known", np.uint8, ("L",), below=2),
-            Array("sq_norm", np.float64, ("L",), least=0, optional=True),
-        ),
+        Csr("label_text_", dims=("L", "d"), optional=True),
+        Object("means_", LabelMeans, ("L", "d")),
     )
 
     @property
