@@ -84,7 +84,9 @@ class Spec:
         if made is None:
             wanted = inspect.signature(cls).parameters
             made = cls(**{name: values.pop(name) for name in list(values) if name in wanted})
-        vars(made).update(values, _named_sizes=sizes)
+        for name, value in values.items():
+            setattr(made, name, value)
+        vars(made)["_named_sizes"] = sizes
         made._restored()
         out: T = made
         return out
