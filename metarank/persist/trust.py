@@ -53,21 +53,23 @@ def class_of(name: str) -> type:
 
 
 class Stored:
-    """An object of a saved model that `make` makes, once, of the sizes that are known by then.
+    """An object of a saved model that `make` makes of the sizes that are known by then.
 
-    Whoever holds it knows the sizes that the two share; see `fields.Object`. Parts may share it.
+    Whoever holds it knows the sizes that the two share; see `fields.Object`. Holders that know the same sizes
+    share one object.
     """
 
     def __init__(self, cls: type, make: Callable[[dict[str, int]], Any]) -> None:
         self.cls = cls
         self.make = make
-        self.made: Any = None
+        self.made: dict[frozenset[tuple[str, int]], Any] = {}
 
     def read(self, sizes: dict[str, int]) -> Any:
         """The object; `sizes` are those known so far, by the names in its spec."""
-        if self.made is None:
-            self.made = self.make(sizes)
-        return self.made
+        told = frozenset(sizes.items())
+        if told not in self.made:
+            self.made[told] = self.make(sizes)
+        return self.made[told]
 
 
 # --- sizes ----------------------------------------------------------------------
