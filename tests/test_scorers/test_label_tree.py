@@ -183,6 +183,7 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
         (Parabel, {"loss": "hinge"}, "hinge"),
         (Parabel, {"loss": "logistic", "C": 5.0}, "logistic"),
         (Parabel, {"loss": "squared_hinge", "visitors": 10_000}, "squared_hinge"),
+        (XReg, {"C": 50.0, "cost": "mean"}, "logistic"),
         (XReg, {"C": 2.0, "visitors": 10_000}, "logistic"),
         (XReg, {"C": 2.0, "normalize": "label"}, "logistic"),
         (XReg, {"relevance": "inverse-propensity"}, "logistic"),
@@ -209,7 +210,7 @@ def test_every_edge_minimises_its_objective(cls, params, loss):
     for slot, (at, cost, z) in enumerate(
         edge_problems(model.hierarchy_, shares, params.get("visitors", 0) > 0)
     ):
-        cost = C * cost
+        cost = C * cost / (len(at) if model.cost == "mean" else 1)
         w = np.append(W[slot], bias[slot])
         reached = 0.5 * w @ w + cost @ loss_values(loss, X1[at] @ w, z)[0]
         best = optimum(loss, X1[at], z, cost)

@@ -39,6 +39,7 @@ REFUSED = [
         {"relevance": "inverse-propensity", "loss": "squared_hinge"},
         "loss must be 'logistic' or 'auto' for .* with normalize='global', got 'squared_hinge'",
     ),
+    (XReg, {"cost": "median"}, r"cost must be one of \['sum', 'mean'\], got 'median'"),
     (XReg, {"propensity": (0.5, -1)}, r"propensity must be a pair \(a, b\) with 0 < a <= 6 and 0.001 <= b"),
     (XReg, {"propensity": 3}, "propensity must be among .*, got 3"),
     (XReg, {"tail": 0}, "tail must be a number in .0, 1., 'auto' or None, got 0"),

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.elementary import log
 from metarank._util.parameters import (
+    check_choice,
     check_flag,
     check_integer,
     check_random_state,
@@ -94,6 +95,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
     # Parameters of a class that gives them a place in `__init__`.
     relevance: str = field(init=False, default="binary")
     propensity: Any = field(init=False, default="default")
+    cost: str = field(init=False, default="sum")
     normalize: str = field(init=False, default="label")
 
     column = "label_tree"
@@ -128,6 +130,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
         check_random_state(self.random_state)
+        check_choice("cost", self.cost, ("sum", "mean"))
         if self.C is not None:
             check_real("C", self.C, _LEAST, _MOST, "a positive number, at most 1e6")
         check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
@@ -199,7 +202,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         return _core.LabelTreeOptions(
             loss=LOSSES[self._loss],
             C=float(solver["C"] if self.C is None else self.C),
-            mean_cost=False,
+            mean_cost=self.cost == "mean",
             tolerance=float(solver["tolerance"]),
             max_epochs=int(solver["max_epochs"]),
             bias=1.0,

@@ -64,6 +64,9 @@ class XReg(TailReranking, LabelTree):
         probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
         relevances divided by their own maxima the logistic loss too: the first
         is taken unless another is clearly better.
+    cost : {"sum", "mean"}
+        "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
+        number of points at the node, as eq. 5 prints.
     tail : float in (0, 1], "auto" or None
         XReg-t: alpha of `metarank.metrics.rerank.rerank_with_tail`, by which the 100 best labels of a point
         (or points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for
@@ -99,6 +102,7 @@ class XReg(TailReranking, LabelTree):
     relevance: str = "graded"
     propensity: Any = "default"
     tail: Any = None
+    cost: str = "sum"
     normalize: str = "global"
     name_weight: Any = "auto"
 
@@ -168,7 +172,8 @@ class XReg(TailReranking, LabelTree):
 
         Each is fitted on four fifths of the rows and judged on the other fifth, which is drawn by a hash of
         the seed; copies of a row and rows of a group stay together. A setting is taken if it is better than
-        the one taken before it by more than the standard error of their mean difference.
+        the one taken before it by more than the standard error of their mean difference. Rows of a group
+        count as one.
         """
         inside = fold_of_rows(view.n_rows, _HELD_OUT, view.seed + _SHIFT, view.X, view.groups) == 0
         others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
@@ -184,11 +189,13 @@ class XReg(TailReranking, LabelTree):
             ranking = fitted.shortlist(held_out.X, k=_LISTED, n_jobs=n_jobs)
             return per_row(Y, ranking, metric, inv_propensity=gain, n_jobs=n_jobs)
 
+        units = np.arange(held_out.n_rows) if held_out.groups is None else held_out.groups
         tried = in_turn(values, settings, lambda setting: f"with {setting}")
         best = 0
         for i, measured in enumerate(tried):
-            better = measured - tried[best]
-            better = better[~np.isnan(better)]
+            counted = ~np.isnan(measured)
+            unit = np.unique(units[counted], return_inverse=True)[1]
+            better = np.bincount(unit, (measured - tried[best])[counted]) / np.bincount(unit)
             if len(better) > 1 and better.mean() > sem(better):
                 best = i
         for setting, measured in zip(settings, tried):
