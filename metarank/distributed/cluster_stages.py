@@ -75,6 +75,9 @@ class ClusterStages(LocalStages):
             self.client.run(tasks.release, self.name, on_error="ignore")
         tasks.release(self.name)
 
+    def tuned_k(self) -> int:
+        return int(self._result(self._task(tasks.k_by_validation, alone=True)))
+
     def tune(self, sources: list[Source]) -> list[Source]:
         chosen = {
             i: self._task(tasks.tuned_scorer, source.scorer, alone=True)

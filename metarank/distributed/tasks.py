@@ -14,6 +14,7 @@ from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.model.answering.answer import Answering
 from metarank.model.answering.request import Request
 from metarank.model.fitted import FittedModel, Scored
+from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.stages import (
     RankedPairs,
     TrainingLists,
@@ -86,6 +87,11 @@ def task_threads(n_jobs: int | None, *, alone: bool = False) -> int:
 def hold(value: Any) -> Any:
     """A value that many tasks take; part of the graph, so that it outlives any worker."""
     return value
+
+
+def k_by_validation(data: TrainingSet, n_jobs: int) -> int:
+    """k of `tuned_k`."""
+    return tuned_k(data, n_jobs=n_jobs)
 
 
 def tuned_scorer(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScorer:

@@ -107,6 +107,7 @@ def point_lists(
     excluded: Candidates | None,
     seen: np.ndarray | None,
     k: int,
+    has_row_columns: bool,
 ) -> PointLists:
     """The lists of the training rows `rows`, ascending.
 
@@ -122,6 +123,7 @@ def point_lists(
         reads names or what others say.
     k : int
         Points of a label that each source proposes.
+    has_row_columns : bool
 
     Raises
     ------
@@ -153,7 +155,7 @@ def point_lists(
         raise ValueError(
             "labelwise=True needs labels with relevant and other rows among their candidates, got none"
         )
-    of_rows = row_columns(X, sources, proposals)
+    of_rows = row_columns(X, sources, proposals) if has_row_columns else {}
     return PointLists(candidates.where(kept), query[kept], gains[kept], of_rows)
 
 
@@ -173,13 +175,15 @@ def _of_known_rows(candidates: Candidates, X: Features, given: Given | None) -> 
     return candidates.where(~np.repeat(blank, np.diff(candidates.indptr)))
 
 
-def ranked_points(columns: Sequence[Columns], lists: PointLists, seed: int, n_jobs: int) -> Ranker:
+def ranked_points(
+    columns: Sequence[Columns], lists: PointLists, standardize: bool, seed: int, n_jobs: int
+) -> Ranker:
     """The ranker of points, fitted: the one of two that cross-validation prefers.
 
     `columns` are those of the sources for the pairs of `lists.candidates`.
     """
     candidates, query, gains, of_rows = lists
-    table, order = points_table(columns, of_rows, candidates, query, n_jobs)
+    table, order = points_table(columns, of_rows, candidates, query, standardize, n_jobs)
     number = query[order][table.indptr[:-1]]
     fold, label = np.divmod(number, candidates.n_labels)
     weight = 1.0 / np.bincount(label)[label]  # the lists of a label weigh 1 together
@@ -197,6 +201,7 @@ def points_table(
     of_rows: Columns,
     candidates: Candidates,
     query: np.ndarray,
+    standardize: bool,
     n_jobs: int,
 ) -> tuple[FeatureTable, np.ndarray]:
     """The table of the pairs of each query, a list after another: the columns of the sources, and of the
@@ -206,7 +211,7 @@ def points_table(
     lists = Candidates(np.concatenate([[0], np.cumsum(sizes)]), row[order], candidates.n_rows)
     named = joined_columns([*columns, {name: values[row] for name, values in of_rows.items()}])[0]
     of_lists = {name: values[order] for name, values in named.items()}
-    return assemble(of_lists, lists, n_jobs=n_jobs), order
+    return assemble(of_lists, lists, standardize=standardize, n_jobs=n_jobs), order
 
 
 def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
@@ -243,7 +248,7 @@ def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
         if pairs.n_pairs:
             columns = answering.columns(X, pairs, searches, given)
             n_jobs = resolve_n_jobs(answering.n_jobs)
-            table, order = points_table(columns, of_rows, pairs, pairs.labels, n_jobs)
+            table, order = points_table(columns, of_rows, pairs, pairs.labels, model.standardizes, n_jobs)
             scores[np.flatnonzero(inside)[order]] = answering.evidence_of(table.select(ranker.names_), ranker)
     return replace(every, scores={"score": scores})
 

@@ -72,8 +72,9 @@ class MetaRanker(Saved, BaseEstimator):
         The sources that propose candidate labels: "neighbors", "names", "spelling", "label-vectors",
         "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all". None ranks all labels. "auto"
         ranks all labels up to 1,000, of sparse rows up to 100; see `metarank.model.fitting.auto`.
-    features : "auto", or list of names and LabelScorers
-        The sources that describe a pair.
+    features : "auto", "yang2012", or list of names and LabelScorers
+        The sources that describe a pair. "yang2012" gives the 3k + 2 columns of the paper, k by
+        cross-validation.
     ranker : "auto", the name of a ranker, or a Ranker
         "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "listwise", "logistic", "listnet",
         "ranksvm" or "svmmap". "auto" decides by the number of pairs and by cross-validation.

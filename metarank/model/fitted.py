@@ -22,6 +22,7 @@ from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
     Each,
+    Flag,
     Ids,
     Integer,
     Known,
@@ -107,6 +108,8 @@ class FittedModel(Saved):
     objective_names : list of str or None
     sources : list of Source
         Fitted.
+    standardizes : bool
+        Whether columns are standardised within each list too.
     feature_columns : list of str
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
@@ -147,6 +150,7 @@ class FittedModel(Saved):
     prior: np.ndarray
     objective_names: list[str] | None
     sources: list[Source]
+    standardizes: bool
     feature_columns: list[str]
     raw_columns: list[str] | None
     ranker: Ranker
@@ -174,6 +178,7 @@ class FittedModel(Saved):
         Text("label_separator", optional=True, into=check_separator),
         Array("inv_propensity", np.float64, ("L",), above=0),
         Strings("objective_names", optional=True),
+        Flag("standardizes"),
         Strings("feature_columns", "columns"),
         Strings("choices"),
         Strings("raw_columns", optional=True),
@@ -220,6 +225,7 @@ class FittedModel(Saved):
             self.feature_columns,
             self.raw_columns,
             self.inv_propensity,
+            standardize=self.standardizes,
         )
 
     @cached_property

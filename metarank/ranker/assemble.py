@@ -42,6 +42,7 @@ def assemble(
     columns: Mapping[str, np.ndarray],
     candidates: Candidates,
     *,
+    standardize: bool = True,
     raw: Collection[str] | None = None,
     n_jobs: int = 1,
 ) -> FeatureTable:
@@ -54,6 +55,8 @@ def assemble(
     ----------
     columns : mapping of name to float32 array (m,)
     candidates : Candidates with m pairs
+    standardize : bool
+        Whether to add the standardised twins.
     raw : collection of str, optional
         Columns whose own values enter beside their twins; all by default.
     n_jobs : int
@@ -78,17 +81,13 @@ def assemble(
             raise ValueError(
                 f"feature column {name!r} must have shape {(candidates.n_pairs,)}, got {column.shape}"
             )
-    own = [j for j, name in enumerate(names) if raw is None or name in raw]
+    own = [j for j, name in enumerate(names) if raw is None or not standardize or name in raw]
     try:
-        values = _core.feature_table(arrays, candidates.indptr, own, True, resolve_n_jobs(n_jobs))
+        values = _core.feature_table(arrays, candidates.indptr, own, standardize, resolve_n_jobs(n_jobs))
     except ValueError:
         for name, column in zip(names, arrays):
             if not np.isfinite(column).all():
                 raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity") from None
         raise
-    return FeatureTable(values, table_columns(names, own), candidates)
-
-
-def table_columns(names: Sequence[str], own: Sequence[int]) -> list[str]:
-    """The columns of a table: those of `names` whose own values it has, by their places, then all twins."""
-    return [names[j] for j in own] + [f"z({name})" for name in names]
+    twins = [f"z({name})" for name in names] if standardize else []
+    return FeatureTable(values, [names[j] for j in own] + twins, candidates)

@@ -77,6 +77,7 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "params",
     [
+        {"features": "yang2012", "ranker": "logistic"},
         {"features": ["neighbors", "tail", "linear-svm", "rbf-svm"], "ranker": "auto"},
         {"features": ["prior", "extra-trees"], "shortlister": ["parabel", "one-vs-all"]},
         {"features": [makers.MeanFeature(feature=1), "xreg"], "shortlister": "pfastrexml", "n_jobs": 2},

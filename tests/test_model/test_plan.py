@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker, _core, load
 from metarank.model.answering.answer import Answering
 from metarank.model.answering.request import read_request
-from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
+from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import csr_parts
 
@@ -30,11 +30,7 @@ KINDS = {
     "names and spelling": ("many_texts", ["neighbors", "names", "spelling"], {"ranker": "pointwise"}),
     "one tree": ("many_texts", [Parabel(n_trees=1), "names"], {"ranker": "pointwise"}),
     "ridge": ("many_labels", ["one-vs-all"], {"features": ["neighbors", "centroids"], "ranker": "pointwise"}),
-    "raw distances": (
-        "many_texts",
-        ["neighbors"],
-        {"features": [LabelNeighbors(columns="raw"), "centroids"], "ranker": "lambdarank"},
-    ),
+    "raw distances": ("many_texts", ["neighbors"], {"features": "yang2012", "ranker": "lambdarank"}),
     "votes by propensity": (
         "many_labels",
         [NeighborShortlister(ks=(3, 7), relevance="inverse-propensity")],
@@ -44,6 +40,14 @@ KINDS = {
     "an ensemble": ("many_texts", ["neighbors", "names"], {}),
     "a linear ranker": ("many_texts", ["neighbors", "names"], {"ranker": "logistic", "effort": "low"}),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_numbers_of_neighbors():
+    """What `features="yang2012"` compares."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("metarank.model.fitting.sources.GRID", (5, 10))
+        yield
 
 
 @cache

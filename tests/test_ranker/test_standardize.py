@@ -55,19 +55,23 @@ def test_threads_and_splits_give_the_same_bytes():
     assert np.concatenate([table(0, 150), table(150, 300)]).tobytes() == whole
 
 
+@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("raw", [None, ["c4", "c1"], []])
-def test_a_table_holds_own_columns_then_twins(raw):
+def test_a_table_holds_own_columns_then_twins(standardize, raw):
     values, indptr = lists(np.random.default_rng(2), n=200)
     pairs = pairs_of(indptr)
     columns = {f"c{j}": np.ascontiguousarray(values[:, j]) for j in range(values.shape[1])}
-    table = assemble(columns, pairs, raw=raw)
-    own = [name for name in columns if raw is None or name in raw]
-    twins = [f"z({name})" for name in columns]
+    table = assemble(columns, pairs, standardize=standardize, raw=raw)
+    own = [name for name in columns if raw is None or not standardize or name in raw]
+    twins = [f"z({name})" for name in columns] if standardize else []
     assert table.names == own + twins
     for name in own:
         assert table.values[:, own.index(name)].tobytes() == columns[name].tobytes()
-    np.testing.assert_allclose(table.values[:, len(own) :], slow(values, indptr), atol=1e-5)
-    assert assemble(columns, pairs, raw=raw, n_jobs=4).values.tobytes() == (table.values.tobytes())
+    if standardize:
+        np.testing.assert_allclose(table.values[:, len(own) :], slow(values, indptr), atol=1e-5)
+    assert assemble(columns, pairs, standardize=standardize, raw=raw, n_jobs=4).values.tobytes() == (
+        table.values.tobytes()
+    )
 
 
 def test_columns_that_do_not_fit_are_named():
@@ -78,7 +82,8 @@ def test_columns_that_do_not_fit_are_named():
         (np.float32([0, 1, -np.inf, 0]), "column 'b' must be finite"),
         (np.float32([0, np.nan, 0, 0]), "column 'b' must be finite"),
     ):
-        with pytest.raises(ValueError, match=match):
-            assemble({"a": good, "b": bad}, pairs)
+        for standardize in (True, False):
+            with pytest.raises(ValueError, match=match):
+                assemble({"a": good, "b": bad}, pairs, standardize=standardize)
     with pytest.raises(ValueError, match="at least one column"):
         assemble({}, pairs)

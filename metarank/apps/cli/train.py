@@ -87,7 +87,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     proposers = [entry.asked_as for entry in SOURCES.values() if entry.asked_as]
     for option, what, words in (
         ("--ranker", "what orders the labels", RANKERS),
-        ("--features", "what describes a pair, commas between names", SOURCES),
+        ("--features", "what describes a pair, commas between names", ("yang2012", *SOURCES)),
         ("--shortlister", "what proposes candidates, commas between names; none: rank all labels",
          ("none", *proposers)),
         ("--threshold", "family of cuts", THRESHOLDS),
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> None:
     check_target(args.model)
     model = MetaRanker(
         shortlister=None if args.shortlister == "none" else _names(args.shortlister),
-        features=args.features if args.features == "auto" else args.features.split(","),
+        features=args.features if args.features in ("auto", "yang2012") else args.features.split(","),
         ranker=args.ranker,
         threshold=args.threshold,
         n_folds=args.folds,

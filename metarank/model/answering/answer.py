@@ -257,6 +257,7 @@ class Answering:
         table = assemble(  # standardized without the pairs of which nothing is known
             {name: values[known] for name, values in named.items()},
             candidates if model.unknown is None else candidates.where(known),
+            standardize=model.standardizes,
             raw=model.raw_columns,
             n_jobs=resolve_n_jobs(self.n_jobs),
         )

@@ -16,7 +16,7 @@ from metarank import _core
 from metarank._util.elementary import log
 from metarank.model.cascade import ABSENT, GAP, Cascade
 from metarank.ranker import Ranker
-from metarank.ranker.assemble import joined_columns, table_columns
+from metarank.ranker.assemble import joined_columns
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.source import Source
 from metarank.types.arrays import Parts
@@ -86,6 +86,8 @@ def plan_of(
     feature_columns: Sequence[str],
     raw_columns: Sequence[str] | None,
     inv_propensity: np.ndarray,
+    *,
+    standardize: bool,
 ) -> Plan | None:
     """The plan of a model; None where only the stages in Python can answer: all labels are ranked, rows are
     dense or in blocks, or a source is a user's own or one whose scores the core does not compute."""
@@ -97,16 +99,19 @@ def plan_of(
         return None
     none = np.zeros(0, np.float32)
     named, _ = joined_columns([dict.fromkeys(known[i].columns, none) for i in describes])
-    own = [j for j, name in enumerate(named) if raw_columns is None or name in raw_columns]
-    if list(feature_columns) != table_columns(list(named), own):
+    raw = raw_columns if standardize else None
+    scaled = [j for j, name in enumerate(named) if raw is None or name in raw]
+    names = [name for name in named if raw is None or name in raw]
+    names += [f"z({name})" for name in named] if standardize else []
+    if names != list(feature_columns):
         return None
     trees = ranker.planned()
     judge = None if cascade is None else cascade.ranker.planned()
     stages = _core.PlanStages(
         proposes=proposes,
         describes=describes,
-        own=own,
-        standardize=True,
+        own=scaled,
+        standardize=standardize,
         survivors=0 if cascade is None else cascade.survivors,
         absent=ABSENT,
         gap=GAP,

@@ -131,9 +131,15 @@ def named_shortlisters() -> dict[str, Any]:
     return {entry.asked_as: entry.make() for entry in SOURCES.values() if entry.asked_as is not None}
 
 
+def is_yang2012(features: Any) -> bool:
+    """Whether the columns of Yang & Gopal (2012) were asked for, which are not standardised."""
+    return isinstance(features, str) and features == "yang2012"
+
+
 def check_names(features: Any, shortlister: Any) -> None:
     """Raise ValueError or TypeError unless these parameters are "auto" or name scorers."""
-    scorers_of("features", features)
+    if not is_yang2012(features):
+        scorers_of("features", features)
     if shortlister is not None:
         scorers_of("shortlister", shortlister)
 
@@ -179,9 +185,11 @@ def choose_features(
 ) -> list[LabelScorer]:
     """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
     all of them where labels are too many to be ranked without."""
+    known = named_scorers()
+    if is_yang2012(features):
+        return [known["neighbors"](k=10, columns="raw"), known["centroids"]()]
     if (wanted := scorers_of("features", features)) is not None:
         return wanted
-    known = named_scorers()
     if n_labels > most_ranked_whole(sp.issparse(X)):
         # Who proposes a label also says how sure it is; beside it, what no proposer knows.
         near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]

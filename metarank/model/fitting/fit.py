@@ -60,7 +60,7 @@ def fit_model(
     check_memory(data, sources, len(rows) * pairs_per_row(data, sources, options.shortlist_size))
     with at_work(data) as stages:
         with as_part("tuning", 0.01, 0.04):
-            sources = stages.tune(sources)
+            sources = tuned(sources, stages, options)
         with as_part("shortlisting", 0.05, 0.2):
             lists = training_lists(given, data, rows, sources, stages, options)
         with as_part("describing", 0.25, 0.35):
@@ -93,6 +93,7 @@ def _assembled(
         prior=smoothed_shares(np.diff((labels.Y > 0).tocsc().indptr), n).astype(np.float32),
         objective_names=list(labels.targets) or None,
         sources=sources,
+        standardizes=options.standardizes,
         feature_columns=ranked.feature_columns,
         raw_columns=ranked.raw_columns,
         ranker=ranked.ranker,
@@ -234,3 +235,10 @@ def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
     for line in lines:
         note(line)
     return replace(given, X=encoder.reweighed(given.X, weights))
+
+
+def tuned(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
+    """The sources with free parameters tuned once on all rows, for all folds."""
+    if not options.standardizes:
+        describers(sources)[0].set_params(k=stages.tuned_k())
+    return stages.tune(sources)

@@ -88,6 +88,7 @@ def training_lists(
             excluded=given.excluded,
             seen=seen,
             k=options.shortlist_size,
+            has_row_columns=options.standardizes,
         )
     unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
     return TrainingLists(

@@ -41,6 +41,11 @@ class FitOptions:
         named = {name: params[name] for name in cls.__dataclass_fields__ if name in params}
         return cls(**named | {"seed": seed, "n_jobs": n_jobs})
 
+    @property
+    def standardizes(self) -> bool:
+        """Whether columns are also standardised within each list; those of "yang2012" are not."""
+        return not is_yang2012(self.features)
+
 
 def check_parameters(params: Mapping[str, Any]) -> int:
     """Raise ValueError or TypeError unless the parameters keep their rules; return the number of threads."""

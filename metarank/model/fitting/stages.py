@@ -21,6 +21,7 @@ from metarank.model.best_points import PointLists, ranked_points
 from metarank.model.cascade import Cascade, Lists
 from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
 from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
@@ -216,7 +217,8 @@ def points_ranked(columns: Sequence[Columns], lists: TrainingLists, n_jobs: int)
     """`ranked_points`, from the columns of all described pairs."""
     assert lists.points is not None
     of_points = columns_among(columns, lists.described, lists.points.candidates)
-    return ranked_points(of_points, lists.points, lists.options.seed, n_jobs)
+    options = lists.options
+    return ranked_points(of_points, lists.points, options.standardizes, options.seed, n_jobs)
 
 
 def _learned(
@@ -289,7 +291,7 @@ def assembled(
     # Classifier scores are comparable between lists; beside them, distances count within the list only.
     # With shortlists, pairs are so many and varied that raw values are informative too.
     raw = [*classifier_columns, "prior"] if classifier_columns and not lists.is_shortlisted else None
-    table = assemble(named, candidates, raw=raw, n_jobs=n_jobs)
+    table = assemble(named, candidates, standardize=lists.options.standardizes, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
 
 
@@ -308,6 +310,10 @@ class LocalStages:
         self.n_jobs = n_jobs
         # Fits without each fold, by the number of the source, for sources that both propose and describe.
         self._fits: dict[int, dict[int, Any]] = {}
+
+    def tuned_k(self) -> int:
+        """The number of neighbours of each label that describe a pair if features are "yang2012"."""
+        return tuned_k(self.data, n_jobs=self.n_jobs)
 
     def tune(self, sources: list[Source]) -> list[Source]:
         """The sources with the free parameters of each scorer tuned once on all rows, for all folds."""
