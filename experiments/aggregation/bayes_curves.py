@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from formulas import label_aggregated_scorer, loss_aggregated_scorer
 from panels import lines, side_by_side
 from scipy.optimize import brentq
 from scipy.special import expit
+
+from metarank.objectives import label_aggregated_scorer, loss_aggregated_scorer
 
 SLOPES = (5.0, 20.0, 100.0, 1000.0)
 SHARES = tuple(i / 20 for i in range(1, 20))

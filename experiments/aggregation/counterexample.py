@@ -6,9 +6,8 @@ from itertools import product
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from formulas import label_aggregated_scorer, uniform_cost_scorer
 
-from metarank.objectives import non_dominated
+from metarank.objectives import label_aggregated_scorer, non_dominated, uniform_cost_scorer
 
 ETA = np.array([[0.6, 0.88], [0.5, 1.0], [0.0, 0.6], [0.12, 0.5]])
 STATED = {"0 > 1 > 2 > 3": (0.7860, 0.7533), "1 > 0 > 3 > 2": (0.7919, 0.7599)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table, with_error
-from formulas import label_aggregated_scorer, uniform_cost_scorer
 from panels import lines, side_by_side
+
+from metarank.objectives import label_aggregated_scorer, uniform_cost_scorer
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256)
 _POINTS, _DRAWS = 200, 10

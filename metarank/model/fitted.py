@@ -23,6 +23,7 @@ from metarank.persist.fields import (
     Array,
     Each,
     Flag,
+    Flag,
     Ids,
     Integer,
     Known,

@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from metarank._util.modules import imported_when_used
 from metarank.objectives.aggregation import Aggregation, aggregate_labels, label_spread
+from metarank.objectives.bayes import (
+    inner_weights,
+    label_aggregated_scorer,
+    loss_aggregated_scorer,
+    product_scorer,
+    uniform_cost_scorer,
+)
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.ndcg import ndcg_gradients
@@ -31,12 +38,17 @@ __all__ = [
     "check_weights",
     "diagnose",
     "hypervolume",
+    "inner_weights",
     "knee",
+    "label_aggregated_scorer",
     "label_spread",
+    "loss_aggregated_scorer",
     "ndcg_gradients",
     "non_dominated",
     "pareto_front",
     "per_label_auc",
+    "product_scorer",
+    "uniform_cost_scorer",
 ]
 
 

@@ -12,7 +12,7 @@ from metarank._util.languages import check_language
 from metarank._util.parameters import check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
-from metarank.model.fitting.auto import EFFORTS, check_names, is_auto
+from metarank.model.fitting.auto import EFFORTS, check_names, is_auto, is_yang2012
 from metarank.ranker import Ranker, make_ranker
 from metarank.thresholds import LearnedCuts
 

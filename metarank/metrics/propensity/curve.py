@@ -1,4 +1,4 @@
-"""Propensities: how probably a relevant label was recorded. The rarer a label, the less probably."""
+"""The propensity curve: the rarer a label, the more often a relevant one is missing from the data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank._util.parameters import POSITIVE, check_real
-
-__all__ = ["PRESETS", "inv_propensity"]
 
 PRESETS: Final[dict[str, tuple[float, float]]] = {
     "default": (0.55, 1.5),

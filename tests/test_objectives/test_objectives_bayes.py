@@ -1,15 +1,19 @@
-"""experiments/aggregation/formulas.py against brute force over all orders of small distributions."""
+"""Bayes-optimal scorers against brute force over all orders of small distributions."""
 
 from itertools import permutations, product
 
 import numpy as np
 import pytest
-from studies import study
 
-from metarank.objectives import non_dominated, per_label_auc
-
-with study("aggregation"):
-    import formulas
+from metarank.objectives import (
+    inner_weights,
+    label_aggregated_scorer,
+    loss_aggregated_scorer,
+    non_dominated,
+    per_label_auc,
+    product_scorer,
+    uniform_cost_scorer,
+)
 
 
 class Distribution:
@@ -57,8 +61,8 @@ def test_sums_are_optimal_and_not_dominated(n_labels, seed):
     of_losses = sum(a * p / p.sum() for a, p in zip(d.weights, labels))
     of_labels = d.preference(d.outcomes @ d.weights, difference)
     for preference, scores in (
-        (of_losses, formulas.loss_aggregated_scorer(d.eta, d.eta.mean(0), d.weights)),
-        (of_labels, formulas.label_aggregated_scorer(d.eta, d.weights)),
+        (of_losses, loss_aggregated_scorer(d.eta, d.eta.mean(0), d.weights)),
+        (of_labels, label_aggregated_scorer(d.eta, d.weights)),
     ):
         assert d.is_best(preference, scores)
         # Proposition 5.1: nothing dominates it.
@@ -71,8 +75,8 @@ def test_sums_are_optimal_and_not_dominated(n_labels, seed):
 def test_uniform_costs_of_two_labels_and_the_product_are_optimal(seed):
     d = Distribution(6, 2, 200 + seed)
     both = d.mass[:, -1]
-    assert d.is_best(d.preference(d.outcomes.sum(1), uniform), formulas.uniform_cost_scorer(d.eta, both))
-    assert d.is_best(d.preference(d.outcomes.prod(1), uniform), both)
+    assert d.is_best(d.preference(d.outcomes.sum(1), uniform), uniform_cost_scorer(d.eta, both))
+    assert d.is_best(d.preference(d.outcomes.prod(1), uniform), product_scorer(d.eta, both))
 
 
 def test_graded_labels_rank_by_conditional_means():
@@ -94,3 +98,61 @@ def test_population_and_sample_auc_agree():
     for cost in (difference, uniform):
         expected = auc_of_scores(d.preference(grade, cost), scores)
         assert per_label_auc(np.repeat(scores, 20), drawn, cost.__name__) == pytest.approx(expected)
+
+
+def test_deterministic_labels():
+    """Section 6: the larger inner weight dictates, the sum has no dictator, the product orders less."""
+    eta = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float)
+    assert np.argsort(loss_aggregated_scorer(eta, [0.5, 0.1])).tolist() == [0, 2, 1, 3]
+    assert np.argsort(loss_aggregated_scorer(eta, [0.5, 0.1], [3.0, 1.0])).tolist() == [0, 1, 2, 3]
+    added, multiplied = label_aggregated_scorer(eta), product_scorer(eta)
+    assert added[1] == added[2]
+    assert multiplied.tolist() == [0, 0, 0, 1]
+    np.testing.assert_allclose(uniform_cost_scorer(eta), [0, 0.5, 0.5, 1])
+    above = added[:, None] > added
+    assert not ((multiplied[:, None] > multiplied) & ~above).any()
+
+
+def test_rows_do_not_depend_on_each_other():
+    rng = np.random.default_rng(11)
+    eta, w = rng.random((1000, 7)), rng.random(7)
+    for score in (
+        lambda e: loss_aggregated_scorer(e, np.linspace(0.1, 0.9, 7), w),
+        lambda e: label_aggregated_scorer(e, w),
+        product_scorer,
+        lambda e: uniform_cost_scorer(e[:, :2]),
+    ):
+        whole, shuffled = score(eta), rng.permutation(1000)
+        assert score(eta[shuffled]).tobytes() == whole[shuffled].tobytes()
+        assert score(np.asfortranarray(eta)[:3]).tobytes() == whole[:3].tobytes()
+
+
+ETA = [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: inner_weights([0.5, 1.0]), "constant label has no AUC.* got 1 for label 1"),
+        (lambda: inner_weights([]), r"pi must have shape \(K,\) with K >= 1"),
+        (lambda: inner_weights([0.5, np.nan]), "pi must lie strictly .* got nan for label 1"),
+        (lambda: inner_weights([0.5], [1.0, 2.0]), "weights must have 1 entries, got 2"),
+        (lambda: inner_weights([0.5, 0.5], [0, 0]), "weights must be >= 0 and not sum to 0"),
+        (lambda: label_aggregated_scorer(ETA, [1, -1]), "weights must be >= 0"),
+        (lambda: label_aggregated_scorer([[-0.5, 0.5]]), "eta must be >= 0, got -0.5 at row 0, column 0"),
+        (
+            lambda: loss_aggregated_scorer([[0.5, 1.5]], [0.5, 0.5]),
+            r"in \[0, 1\], got 1.5 at row 0, column 1",
+        ),
+        (lambda: loss_aggregated_scorer(ETA, [0.5]), "pi must have 2 entries, one a column of eta, got 1"),
+        (lambda: loss_aggregated_scorer([0.5], [0.5]), r"eta must be a matrix \(n, K\)"),
+        (lambda: product_scorer([[np.nan]]), r"eta must be finite, got nan at position \[0, 0\]"),
+        (lambda: product_scorer(ETA, [0.6]), r"both must lie in \[0, 0.5\].* got 0.6 at row 0"),
+        (lambda: product_scorer(ETA, [[0.6]]), r"both must have shape \(1,\)"),
+        (lambda: uniform_cost_scorer([[0.5]]), "two columns, got 1"),
+        (lambda: uniform_cost_scorer([[0.9, 0.9]], [0.1]), r"in \[0.8, 0.9\].* got 0.1"),
+    ],
+)
+def test_bad_input_is_one_clear_line(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
