@@ -23,7 +23,6 @@ from metarank.persist.fields import (
     Array,
     Each,
     Flag,
-    Flag,
     Ids,
     Integer,
     Known,
