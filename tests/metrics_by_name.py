@@ -19,6 +19,8 @@ _OF_LISTS = {
     "one_error": "One-error",
     "coverage": "Coverage",
     "reciprocal_rank": "MRR",
+    "reciprocal_rank_all": "MRR-all",
+    "average_discounted_gain": "ADG",
     "psp_at_k": "PSP",
     "psndcg_at_k": "PSnDCG",
     "distinct_at_k": "C",
@@ -41,6 +43,7 @@ _OF_SETS = {
     "example_f1": "example-F1",
     "hamming_loss": "Hamming",
     "subset_accuracy": "subset-accuracy",
+    "label_coverage": "LabelCoverage",
     "hierarchical_precision": "hP",
     "hierarchical_recall": "hR",
     "hierarchical_f1": "hF",
@@ -60,17 +63,19 @@ def __getattr__(function: str) -> Any:
         k: int | None = None,
         inv_propensity: Any = None,
         *,
+        per_point: bool = False,
         labelwise: bool = False,
         scale: float | None = None,
     ) -> float:
-        name = f"{_OF_LISTS[function]}{'-l' * labelwise}{'' if k is None else f'@{k}'}"
+        name = f"{_OF_LISTS[function]}{'-point' * per_point}{'-l' * labelwise}{'' if k is None else f'@{k}'}"
         return evaluate(Y, scores, [name], inv_propensity=inv_propensity, scale=scale)[name]
 
     return value
 
 
 RANKING_NAMES = ["P@1", "P@3", "R@3", "nDCG", "nDCG@3", "MAP", "RankLoss", "One-error", "Coverage", "MRR"]
-RANKING_NAMES += ["MRR@2", "AUC", "micro-AUC", "PSP@3", "PSnDCG@3", "C@2"]
+RANKING_NAMES += ["MRR@2", "MRR-all", "ADG", "AUC", "micro-AUC", "PSP@3", "PSnDCG@3"]
+RANKING_NAMES += ["PSP-point@3", "PSnDCG-point@3", "C@2"]
 
 
 def listed_only(scores):

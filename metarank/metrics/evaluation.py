@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metarank.metrics.condensed import JudgedInputs
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 from metarank.metrics.slices import slices_of
@@ -23,6 +24,7 @@ def evaluate(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
+    judged: Any = None,
     slices: Any = None,
     label_counts: Any = None,
     n_jobs: int | None = None,
@@ -52,6 +54,12 @@ def evaluate(
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
     parents : LabelDescriptions, (L, L) matrix, or list of lists of label ids (L), optional
         For the hierarchical metrics: the parents of each label, without cycles.
+    judged : CSR (n, L) or list of n lists of label ids, optional
+        Pairs that a person judged; those of `Y_true` are judged in any case. All other labels are removed
+        from rankings and label sets before the metric ("condensed lists", Sakai 2007), so that a label that
+        nobody looked at does not count as irrelevant. Of a CSR all stored entries count. Not for metrics that
+        count all labels: RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression
+        metrics.
     slices : sequence of n values, or "label frequency", optional
         Give the values apart for the rows of each value (a date, a source, ...), in the order of the values,
         rows without one last as "(none)". Or for labels by their number of training rows, in bins that hold
@@ -73,13 +81,15 @@ def evaluate(
     ------
     ValueError
         If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
-        scores are label ids, or `slices` does not go with a metric.
+        scores are label ids, or `judged` or `slices` does not go with a metric.
 
     Examples
     --------
     >>> Y, scores = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]]
     >>> evaluate(Y, scores, ["P@1", "R@2", "RankLoss"])
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
+    >>> evaluate(Y, scores, ["MAP"], judged=[[], [2]])
+    {'MAP': 1.0}
     >>> evaluate(Y, scores, ["P@1"], slices=["news", "web"])
     {'news': {'P@1': 1.0}, 'web': {'P@1': 1.0}}
     >>> evaluate(Y, scores, ["R@1"], slices="label frequency", label_counts=[9, 1, 1])
@@ -87,14 +97,26 @@ def evaluate(
     """
     metrics = parse_names(names)
     inputs = Inputs(Y_true, scores, Y_pred, inv_propensity, scale, parents, n_jobs)
+    inputs_of = _condensed(inputs, judged, metrics)
     if slices is None and label_counts is None:
-        return {str(metric): metric.value(inputs) for metric in metrics}
+        return {str(metric): metric.value(of_metric) for metric, of_metric in inputs_of.items()}
     parts = slices_of(slices, label_counts, inputs, metrics)
     out: dict[str, Any] = {}
     for name, part_of in parts.items():
         part = cache(part_of)
-        out[name] = {str(metric): metric.value(part(inputs, metric.needs == "sets")) for metric in metrics}
+        out[name] = {
+            str(metric): metric.value(part(of_metric, metric.needs == "sets"))
+            for metric, of_metric in inputs_of.items()
+        }
     return out
+
+
+def _condensed(inputs: Inputs, judged: Any, metrics: Iterable[Metric]) -> dict[Metric, Inputs]:
+    """What each metric is computed from: the inputs, without the labels that nobody judged."""
+    if judged is None:
+        return dict.fromkeys(metrics, inputs)
+    condensed = JudgedInputs(inputs, judged)
+    return {metric: condensed.of(metric) for metric in metrics}
 
 
 def per_row(
@@ -106,6 +128,7 @@ def per_row(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
+    judged: Any = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
@@ -118,8 +141,8 @@ def per_row(
     Raises
     ------
     ValueError
-        For a metric that is not a mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k),
-        and as in `evaluate`.
+        For a metric that is not a mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k,
+        LabelCoverage), and as in `evaluate`.
 
     Examples
     --------
@@ -128,7 +151,7 @@ def per_row(
     """
     metric = Metric.parse(name)
     inputs = Inputs(Y_true, scores, Y_pred, inv_propensity, scale, parents, n_jobs)
-    values = metric.per_row(inputs)
+    values = metric.per_row(_condensed(inputs, judged, [metric])[metric])
     if values is None:
         raise ValueError(f"metric {str(metric)!r} is not a mean over rows")
     return values

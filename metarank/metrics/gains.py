@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.metrics.inputs import Inputs
-from metarank.metrics.ranking_metrics import discounted_gains, first_gains
+from metarank.metrics.ranking_metrics import discounted_gains, divide, first_gains
 from metarank.metrics.statistics import Statistics, attained, mean
 
 
@@ -113,10 +113,11 @@ def tau_rows(inputs: Inputs, k: int) -> Statistics:
 
 
 def psp_rows(inputs: Inputs, k: int) -> Statistics:
-    """Propensity-scored precision of the first k labels: PSP@k.
+    """Propensity-scored precision of the first k labels: PSP@k, or PSP-point@k.
 
     Jain et al. (2016), section 6: the gains of the first k labels summed over *all* points, divided by
-    the sum of the best possible ones.
+    the sum of the best possible ones. `per_point` divides each point by its own best instead and
+    averages over the points with a relevant label.
 
     Examples
     --------
@@ -124,12 +125,20 @@ def psp_rows(inputs: Inputs, k: int) -> Statistics:
     >>> from metarank.metrics import evaluate
     >>> evaluate(Y, scores, ["PSP@1"], inv_propensity=[2.0, 2.0, 4.0])["PSP@1"]  # (2 + 2) / (4 + 2)
     0.6666666666666666
+    >>> # (2/4 + 2/2) / 2
+    >>> evaluate(Y, scores, ["PSP-point@1"], inv_propensity=[2.0, 2.0, 4.0])["PSP-point@1"]
+    0.75
     """
     return attained(*_gains(inputs, k))
 
 
+def psp_point_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSP-point@k: each row's attained gain over its own best."""
+    return mean(divide(*_gains(inputs, k)))
+
+
 def psndcg_rows(inputs: Inputs, k: int) -> Statistics:
-    """Propensity-scored nDCG of the first k labels: PSnDCG@k.
+    """Propensity-scored nDCG of the first k labels: PSnDCG@k, or PSnDCG-point@k.
 
     As PSP@k, with each gain times ``1 / log2(1 + rank)``.
 
@@ -140,6 +149,11 @@ def psndcg_rows(inputs: Inputs, k: int) -> Statistics:
     0.5
     """
     return attained(*_discounted_gains(inputs, k))
+
+
+def psndcg_point_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSnDCG-point@k: each row's discounted gain over its own best."""
+    return mean(divide(*_discounted_gains(inputs, k)))
 
 
 def _gains(inputs: Inputs, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics.relevance import Relevance
+from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
 from metarank.types.ranking import Listed, Ranking, score_rows
 
@@ -97,6 +98,25 @@ class Inputs:
         kept = {name: vars(self)[name] for name in _GIVEN}
         out.__dict__.update(kept | changed, Y=Y)
         return out
+
+    def with_scores(self, scores: Listed) -> Inputs:
+        """These with other scores, of the same labels."""
+        return self._with(self.Y, _rows=scores, _ranking=None)
+
+    def judged_among(self, pairs: Candidates) -> Inputs:
+        """These with label sets of these pairs alone."""
+        known = pairs.to_csr(np.ones(pairs.n_pairs, np.float32))
+        return self._with(
+            self.Y, _sets=None if self._sets is None else sp.csr_matrix(self._sets.multiply(known))
+        )
+
+    @property
+    def has_scores(self) -> bool:
+        return self._rows is not None
+
+    @property
+    def is_ranking(self) -> bool:
+        return self._ranking is not None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # After "is"; {places} stands for the places that count, {k} for their number. Of a labelwise metric, "WP-l",
@@ -19,6 +20,8 @@ MEANINGS: Final[dict[str, str]] = {
     "One-error": "the share of rows whose first label is irrelevant",
     "Coverage": "the place of a row's last relevant label, counted from 0, on average over rows",
     "MRR": "1 over the place of a row's first relevant label, of those at {places}, on average over rows",
+    "MRR-all": "1 over the place of each relevant label, averaged over these and over rows",
+    "ADG": "the discount of each relevant label's place, averaged over these and over rows",
     "AUC": "the chance that a relevant row of a label is scored above an irrelevant one, averaged over "
     "labels",
     "micro-AUC": "the chance that a relevant pair of a row and a label is scored above an irrelevant one",
@@ -26,6 +29,10 @@ MEANINGS: Final[dict[str, str]] = {
     "propensity, as a share of the greatest possible",
     "PSnDCG": "the weight of the relevant labels at {places}, rare labels and earlier places weighing more, "
     "as a share of the greatest possible",
+    "PSP-point": "the weight of the relevant labels at {places}, rare labels weighing more, as a share of "
+    "the greatest possible in each row, averaged over rows",
+    "PSnDCG-point": "the weight of the relevant labels at {places}, rare labels and earlier places weighing "
+    "more, as a share of the greatest possible in each row, averaged over rows",
     "C": "the number of different labels at {places} of all rows, relevant or not, as a share of the most "
     "possible",
     "WP": "the relevance of the labels at {places}, as a share of the greatest possible",
@@ -46,6 +53,7 @@ MEANINGS: Final[dict[str, str]] = {
     "example-F1": "the balance of precision and recall of each row's label set, averaged over rows",
     "Hamming": "the share of decisions, one for each row and label, that are wrong",
     "subset-accuracy": "the share of rows whose whole label set is right",
+    "LabelCoverage": "the share of labels that are predicted for some row, rightly or not",
     "hP": "the share of predicted labels, and of those above them in the hierarchy, that are right",
     "hR": "the share of relevant labels, and of those above them in the hierarchy, that are predicted",
     "hF": "the balance of hP and hR",
@@ -55,4 +63,14 @@ UNITS: Final[dict[str, str]] = {
     "positions": "in places of the list",
     "relevance": "as a share of the greatest relevance",
 }
-SWAPPED: Final = {"row": "label", "label": "row"}
+_SWAPPED = {"row": "label", "label": "row"}
+
+
+def meaning(name: str, k: int | None, unit: str, greater_is_better: bool) -> str:
+    """The sentence of `Metric.meaning`."""
+    places = "any place" if k is None else "the first place" if k == 1 else f"the first {k} places"
+    base, swapped = name.removesuffix("-l"), name.endswith("-l")
+    sentence = MEANINGS[base].format(places=places, k=k)
+    if swapped:
+        sentence = re.sub(r"\b(row|label)(?=s?\b)", lambda match: _SWAPPED[match[0]], sentence)
+    return f"{sentence}; {UNITS[unit]}, {'more' if greater_is_better else 'less'} is better"

@@ -13,7 +13,7 @@ import numpy as np
 from metarank.metrics import areas, gains, regression, sets
 from metarank.metrics import ranking_metrics as ranking
 from metarank.metrics.inputs import Inputs
-from metarank.metrics.meanings import MEANINGS, SWAPPED, UNITS
+from metarank.metrics.meanings import meaning
 from metarank.metrics.statistics import Statistics
 
 Needs = Literal["ranking", "scores", "relevance", "sets"]
@@ -56,10 +56,14 @@ DEFINITIONS: Final[dict[str, Definition]] = {
         "none", "scores", ranking.coverage_rows, greater_is_better=False, unit="positions"
     ),
     "MRR": Definition("optional", "ranking", ranking.reciprocal_rank_rows),
+    "MRR-all": Definition("none", "scores", ranking.reciprocal_rank_all_rows),
+    "ADG": Definition("none", "scores", ranking.average_discounted_gain_rows),
     "AUC": Definition("none", "scores", value=areas.macro_auc),
     "micro-AUC": Definition("none", "scores", value=areas.pooled_auc),
     "PSP": Definition("required", "ranking", gains.psp_rows),
     "PSnDCG": Definition("required", "ranking", gains.psndcg_rows),
+    "PSP-point": Definition("required", "ranking", gains.psp_point_rows),
+    "PSnDCG-point": Definition("required", "ranking", gains.psndcg_point_rows),
     "C": Definition("required", "ranking", gains.distinct_rows),
     **_GRADED,
     **{f"{name}-l": replace(definition, labelwise=True) for name, definition in _GRADED.items()},
@@ -70,6 +74,7 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "example-F1": Definition("none", "sets", sets.example_f1_rows),
     "Hamming": Definition("none", "sets", sets.hamming_rows, greater_is_better=False),
     "subset-accuracy": Definition("none", "sets", sets.subset_accuracy_rows),
+    "LabelCoverage": Definition("none", "sets", sets.label_coverage_rows),
     "hP": Definition("none", "sets", sets.hierarchical_precision_rows),
     "hR": Definition("none", "sets", sets.hierarchical_recall_rows),
     "hF": Definition("none", "sets", sets.hierarchical_f1_rows),
@@ -165,17 +170,7 @@ class Metric:
         >>> Metric.parse("One-error").meaning
         'the share of rows whose first label is irrelevant; in per cent, less is better'
         """
-        places = (
-            "any place"
-            if self.k is None
-            else "the first place"
-            if self.k == 1
-            else f"the first {self.k} places"
-        )
-        sentence = MEANINGS[self.name.removesuffix("-l")].format(places=places, k=self.k)
-        if self.definition.labelwise:
-            sentence = re.sub(r"\b(row|label)(?=s?\b)", lambda match: SWAPPED[match[0]], sentence)
-        return f"{sentence}; {UNITS[self.unit]}, {'more' if self.greater_is_better else 'less'} is better"
+        return meaning(self.name, self.k, self.unit, self.greater_is_better)
 
     def shown(self, value: float) -> str:
         """A value as tables and pages print it: fractions times 100, label positions and errors as they are.

@@ -166,6 +166,36 @@ def reciprocal_rank_rows(inputs: Inputs, k: int | None) -> Statistics:
     return mean(inputs.row_max(np.where(within(inputs.rank, k), 1.0 / inputs.rank, 0.0)))
 
 
+def reciprocal_rank_all_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Mean of 1 / rank over *all* relevant labels of a row, averaged over rows: MRR-all.
+
+    The MRR of Jain et al. (2016), Table 1, without propensities. Rows without a relevant label are
+    left out. Ties by label. A perfect ranking has a value below 1 where several labels are relevant.
+
+    Examples
+    --------
+    >>> from metarank.metrics import evaluate
+    >>> round(evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["MRR-all"])["MRR-all"], 4)  # (1 + 1/3) / 2
+    0.6667
+    """
+    return mean(over_relevant(inputs, inputs.row_sum(1.0 / inputs.rank)))
+
+
+def average_discounted_gain_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Mean of 1 / log2(1 + rank) over all relevant labels of a row, averaged over rows: ADG.
+
+    Jain et al. (2016), Table 1, without propensities. Rows without a relevant label are left out.
+    Ties by label. A perfect ranking has a value below 1 where several labels are relevant.
+
+    Examples
+    --------
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1]], [[0.9, 0.5, 0.1]], ["ADG"])["ADG"]  # (1 + 1/2) / 2
+    0.75
+    """
+    return mean(over_relevant(inputs, inputs.row_sum(discount(inputs.rank, None))))
+
+
 def first_gains(
     inputs: Inputs, gain: np.ndarray, best_gain: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -118,6 +118,21 @@ def subset_accuracy_rows(inputs: Inputs, k: None = None) -> Statistics:
     return mean(((hits == predicted) & (hits == relevant)).astype(np.float64))
 
 
+def label_coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Share of the L labels that are predicted at least once, rightly or not: LabelCoverage.
+
+    The Coverage of the LALE paper's Table 2. Only the shape of `Y_true` is used.
+
+    Examples
+    --------
+    >>> from metarank.metrics import evaluate
+    >>> evaluate([[1, 0, 1, 0], [0, 1, 0, 0]], None,
+    ...     ["LabelCoverage"], Y_pred=[[1, 1, 0, 0], [0, 1, 0, 0]])["LabelCoverage"]
+    0.5
+    """
+    return Statistics(inputs.sets, lambda sums: (sums > 0).mean(axis=1), over_labels=True)
+
+
 def _relevant(inputs: Inputs) -> sp.csr_matrix:
     """CSR of ones."""
     return sp.csr_matrix((np.ones_like(inputs.gain), inputs.Y.indices, inputs.Y.indptr), shape=inputs.shape)

@@ -16,7 +16,7 @@ from metarank.data import Dataset
 from metarank.metrics.inputs import Inputs
 from metarank.types.ranking import Ranking
 
-NEVER_PERFECT = ["P@1", "P@3", "R@3", "RankLoss", "One-error", "Coverage", "MRR@2", "C@2"]
+NEVER_PERFECT = ["P@1", "P@3", "R@3", "RankLoss", "One-error", "Coverage", "MRR@2", "MRR-all", "ADG", "C@2"]
 
 
 def test_a_data_set_is_matched_by_name():
@@ -124,6 +124,8 @@ def test_worked_examples():
         "Coverage": (3 + 2) / 2,
         "MRR": (1 + 1 / 3) / 2,
         "MRR@2": 1 / 2,
+        "MRR-all": ((1 + 1 / 4) / 2 + 1 / 3) / 2,
+        "ADG": ((d[0] + d[3]) / 2 + d[2]) / 2,
         # label 0: 0.4 against 0.9, 0.1; label 1: 0.5 against 0.3, 0.2; label 2: 0.1 against 0.6, 0.3
         "AUC": (1 / 2 + 1 + 0) / 3,
         # of the irrelevant 0.3 0.2 0.9 0.6 0.1 0.1 0.2 0.3 0.4: 0.4 beats 6, ties 1; 0.1 ties 2; 0.5 beats 7
@@ -163,15 +165,20 @@ def test_propensity_scored_worked_example():
     scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.8, 0.4], [0.3, 0.2, 0.1]])
     w = np.array([2.0, 3.0, 4.0])
     d = 1 / np.log2([2, 3, 4])
-    got = metrics.evaluate(Y, scores, ["PSP@1", "PSP@2", "PSnDCG@2"], inv_propensity=w)
+    got = metrics.evaluate(
+        Y, scores, ["PSP@1", "PSP@2", "PSnDCG@2", "PSP-point@1", "PSnDCG-point@2"], inv_propensity=w
+    )
     assert got == pytest.approx(
         {
             "PSP@1": (2 + 3) / (4 + 3),
             "PSP@2": (2 + 3) / (6 + 3),
             "PSnDCG@2": (2 + 3) / (4 + 2 * d[1] + 3),
+            "PSP-point@1": (2 / 4 + 1) / 2,
+            "PSnDCG-point@2": (2 / (4 + 2 * d[1]) + 1) / 2,
         }
     )
     assert by_name.psp_at_k(Y, scores, 1, w) == pytest.approx(5 / 7)
+    assert by_name.psndcg_at_k(Y, scores, 2, w, per_point=True) == pytest.approx(got["PSnDCG-point@2"])
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -242,9 +249,9 @@ def test_ties_by_label_and_unlisted_never_found():
     assert by_name.precision_at_k(Y, [[0.5, 0.5, 0.5]], 2) == 0.5
     nothing = sp.csr_matrix((1, 3))
     got = metrics.evaluate(
-        Y, nothing, ["P@3", "R@3", "nDCG", "MRR", "One-error", "MAP", "RankLoss", "Coverage"]
+        Y, nothing, ["P@3", "R@3", "nDCG", "MRR", "ADG", "One-error", "MAP", "RankLoss", "Coverage"]
     )
-    assert list(got.values()) == pytest.approx([0, 0, 0, 0, 1, 1 / 3, 1, 2])
+    assert list(got.values()) == pytest.approx([0, 0, 0, 0, 0, 1, 1 / 3, 1, 2])
 
 
 def test_a_ranking_keeps_its_own_order_of_ties():

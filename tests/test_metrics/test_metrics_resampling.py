@@ -13,6 +13,7 @@ NAMES = [
     "nDCG@3",
     "MAP",
     "PSP@3",
+    "PSP-point@3",
     "AUC",
     "micro-AUC",
     "C@1",
@@ -20,6 +21,7 @@ NAMES = [
     "macro-F1",
     "example-F1",
     "Hamming",
+    "LabelCoverage",
     "WP@2",
     "Tau@2",
     "XMAD@2",
@@ -28,7 +30,7 @@ NAMES = [
     "WN-l@2",
     "XRMSE-l@2",
 ]
-OVER_LABELS = ["C@1", "macro-F1"]
+OVER_LABELS = ["C@1", "macro-F1", "LabelCoverage"]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from sklearn import metrics as sk
 
 from metarank import metrics
 
-SET_NAMES = ["micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy"]
+SET_NAMES = ["micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy", "LabelCoverage"]
 
 
 def decisions(seed, n=30, n_labels=7):
@@ -30,6 +30,7 @@ def test_worked_example():
             "example-F1": (1 / 2 + 1 + 1) / 3,
             "Hamming": 2 / 12,
             "subset-accuracy": 2 / 3,
+            "LabelCoverage": 2 / 4,
         }
     )
 
@@ -66,7 +67,7 @@ def test_per_row_values_average_to_the_metric(name):
     assert values.mean() == pytest.approx(metrics.evaluate(Y, None, [name], Y_pred=pred)[name])
 
 
-@pytest.mark.parametrize("name", ["micro-F1", "macro-F1"])
+@pytest.mark.parametrize("name", ["micro-F1", "macro-F1", "LabelCoverage"])
 def test_not_a_mean_over_rows(name):
     Y, pred = decisions(1)
     with pytest.raises(ValueError, match="not a mean over rows"):
@@ -75,7 +76,7 @@ def test_not_a_mean_over_rows(name):
 
 def test_nothing_relevant_and_nothing_predicted():
     got = metrics.evaluate(np.zeros((2, 3)), None, SET_NAMES, Y_pred=np.zeros((2, 3)))
-    assert list(got.values()) == [0, 0, 1, 0, 1]
+    assert list(got.values()) == [0, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(

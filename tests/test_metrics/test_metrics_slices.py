@@ -48,6 +48,15 @@ def test_a_slice_is_the_evaluation_of_its_rows(judged_rows, kind):
         assert values == pytest.approx(evaluate(truth, form(own), names, **args), nan_ok=True)
 
 
+def test_judged_pairs_go_with_slices(judged_rows):
+    Y, scores, _ = judged_rows
+    judged = [[i % 8, (3 * i) % 8] for i in range(30)]
+    years = [2019 + i % 3 for i in range(30)]
+    found = evaluate(Y, scores, ["MAP", "P@2"], judged=judged, slices=years)
+    for j, values in enumerate(found.values()):
+        assert values == evaluate(Y[j::3], scores[j::3], ["MAP", "P@2"], judged=judged[j::3])
+
+
 def test_labels_by_frequency(judged_rows):
     """Lists against labels of which only those of the bin are relevant, sets against their columns."""
     Y, scores, more = judged_rows
