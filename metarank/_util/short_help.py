@@ -9,7 +9,7 @@ from collections.abc import Iterable
 # Metadata routing; how objects are saved and restored, which `save` and `load` do.
 _HIDDEN = re.compile(
     r"set_\w+_request|get_metadata_routing|__init_subclass__|__[gs]etstate__|__sklearn_\w+__|"
-    r"saved|get_state|from_state|named_sizes"
+    r"__dataclass_\w+__|__match_args__|__annotations__|saved|get_state|from_state|named_sizes"
 )
 
 
@@ -30,4 +30,6 @@ class ShortHelp(ABCMeta):
     """
 
     def __dir__(cls) -> Iterable[str]:
-        return [name for name in super().__dir__() if not _HIDDEN.fullmatch(name)]
+        # The parameters' defaults are in the signature.
+        hidden = getattr(cls, "__dataclass_fields__", {})
+        return [name for name in super().__dir__() if not _HIDDEN.fullmatch(name) and name not in hidden]
