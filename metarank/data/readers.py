@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,7 @@ _BESIDE = {
     "label_texts": "label_text.txt",
     "titles": "titles.{}.txt",
 }
+logger = logging.getLogger(__name__)
 _NO_TABLE = (
     "; without a line 'N D L' this is read as svmlight text. Files of texts are CSV or TSV with a column of "
     "text, which text_column names, JSON lines and Parquet"
@@ -161,7 +163,15 @@ def load(
             raise ValueError(f"{error}{hint}") from None
         if sidecars:
             Y = _grades(path, Y, grades, n_jobs)
-        return Dataset(X if X.shape[1] else None, Y, name=name, **beside)
+        dataset = Dataset(X if X.shape[1] else None, Y, name=name, **beside)
+        _say_of_titles(dataset, path)
+        return dataset
+
+
+def _say_of_titles(dataset: Dataset, path: Path) -> None:
+    if dataset.titles is not None:
+        titles = _BESIDE["titles"].format(bare(path).stem)
+        logger.info("%s: %s names the rows for display, nothing is learned from it", path, titles)
 
 
 def _name_of(path: Path) -> str:

@@ -496,6 +496,7 @@ class MetaRanker(Saved, BaseEstimator):
         Y (or y) is one matrix of relevances, or lists of labels, matched by name. Unknown labels count as
         missed, with a warning.
         """
+        self._check_is_fitted()
         return score_model(self, X, one_target(Y, y), sample_weight, propensity_weight, **limits)
 
     def explain(

@@ -389,7 +389,7 @@ def test_no_room_names_what_was_to_be_written(work, tmp_path, capsys, monkeypatc
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
     said = capsys.readouterr().err.splitlines()
     assert code == 2, said
-    assert re.fullmatch(rf"metarank: error: (File too large|No space left on device): '{name}.*'", said[-1])
+    assert re.fullmatch(rf"metarank: error: (File too large|No space left on device): '.*{name}.*'", said[-1])
     assert ".metarank-" not in said[-1]
     assert not Path(name).is_file()
 

@@ -49,6 +49,9 @@ def names_of(text: str | None, option: str) -> list[str]:
     names = [name.strip() for name in text.split(",")] if text is not None else []
     if not all(names):
         raise ValueError(f"{option} must be comma-separated names, got {text!r}")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{option} must name every column once, got {name!r} twice")
     return names
 
 
