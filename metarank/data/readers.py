@@ -163,15 +163,15 @@ def load(
             raise ValueError(f"{error}{hint}") from None
         if sidecars:
             Y = _grades(path, Y, grades, n_jobs)
-        dataset = Dataset(X if X.shape[1] else None, Y, name=name, **beside)
-        _say_of_titles(dataset, path)
-        return dataset
+        return _told(Dataset(X if X.shape[1] else None, Y, name=name, **beside), path)
 
 
-def _say_of_titles(dataset: Dataset, path: Path) -> None:
+def _told(dataset: Dataset, path: Path) -> Dataset:
+    """The data set, with a word in the log on titles."""
     if dataset.titles is not None:
         titles = _BESIDE["titles"].format(bare(path).stem)
         logger.info("%s: %s names the rows for display, nothing is learned from it", path, titles)
+    return dataset
 
 
 def _name_of(path: Path) -> str:
