@@ -102,6 +102,8 @@ def test_settings_become_parameters():
         (lambda: metaranker_parameters({"n_folds": "many"}, 1), "n_folds must be a number, got 'many'"),
         (lambda: metaranker_parameters({"n_folds": "2.5"}, 1), "n_folds must be a number, got '2.5'"),
         (lambda: read({"limit": "x"}, "limit"), "limit must be a number, got 'x'"),
+        (lambda: read({"limit": "-1"}, "limit"), "limit must be at least 0, got -1"),
+        (lambda: read({"min_df": 0}, "min_df"), "min_df must be at least 1, got 0"),
     ],
 )
 def test_wrong_settings_are_named(read, message):

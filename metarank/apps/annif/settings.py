@@ -51,18 +51,25 @@ def metaranker_parameters(params: Mapping[str, Any], jobs: int) -> dict[str, Any
     return {"n_jobs": jobs if jobs > 0 else -1} | of_settings
 
 
+# The least of settings that are numbers of something.
+_LEAST = {"min_df": 1, "limit": 0}
+
+
 def read(params: Mapping[str, Any], setting: str) -> Any:
     """The value of a setting.
 
     Raises
     ------
     ValueError
-        If its text cannot be read. The message names it.
+        If its text cannot be read, or the number is too small. The message names it.
     """
     try:
-        return _READ[setting](params[setting])
+        value = _READ[setting](params[setting])
     except ValueError:
         raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
+    if setting in _LEAST and value < _LEAST[setting]:
+        raise ValueError(f"{setting} must be at least {_LEAST[setting]}, got {value}")
+    return value
 
 
 def unknown_settings(params: Mapping[str, Any], known: Iterable[str]) -> list[str]:
