@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Unpack
 
@@ -41,6 +41,7 @@ from metarank.model.fitting.parameters import (
     plain,
 )
 from metarank.model.fitting.stages import LocalStages
+from metarank.model.learned import Learned
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
@@ -50,16 +51,10 @@ from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
 
-# What a fitted model can be asked for, under these names with an underscore behind them.
-LEARNED = {
-    *(field.name for field in fields(FittedModel)),
-    *("label_table", "n_features_in", "scorers", "shortlisters"),
-}
-
 
 @persist.register
 @dataclass(eq=False, repr=False)
-class MetaRanker(Saved, BaseEstimator):
+class MetaRanker(Learned, Saved, BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
     Each pair (instance, label) becomes a document described by meta-features (Yang & Gopal 2012). A
@@ -574,14 +569,6 @@ class MetaRanker(Saved, BaseEstimator):
         factor = self.inv_propensity_**propensity_weight
         probabilities = self.fitted_.probability_matrix(scored)
         return review_pairs(probabilities, sets, judged, k, goal, factor, self.label_table_)
-
-    def __getattr__(self, name: str) -> Any:
-        """A learned attribute: that of `fitted_` under the name without the underscore."""
-        if not name.endswith("_") or name[:-1] not in LEARNED:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if "fitted_" not in vars(self):
-            raise AttributeError(f"this {type(self).__name__} has no {name}: fit it first")
-        return getattr(self.fitted_, name[:-1])
 
     # --- persistence -----------------------------------------------------------
 

@@ -142,7 +142,7 @@ class Guarantees(Saved):
 
     def __init__(self, confidence: float = CONFIDENCE) -> None:
         check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "a number between 0 and 1")
-        self.confidence = float(confidence)
+        self.confidence: float = float(confidence)
 
     def fit(
         self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,8 @@ def write_manifest(folder: Path, manifest: Any, files: dict[str, bytes]) -> None
             if name in files and isinstance(entry, dict):
                 entry["bytes"], entry["sha256"] = len(files[name]), hashlib.sha256(files[name]).hexdigest()
     if isinstance(manifest, dict):
-        manifest["digest"] = digest_of(manifest)
+        with suppress(UnicodeEncodeError):  # half of a pair of surrogates has no digest: that of before stays
+            manifest["digest"] = digest_of(manifest)
     (folder / persist.MANIFEST).write_text(json.dumps(manifest))
 
 
