@@ -42,7 +42,7 @@ _BESIDE = {
     "label_texts": "label_text.txt",
     "titles": "titles.{}.txt",
 }
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 _NO_TABLE = (
     "; without a line 'N D L' this is read as svmlight text. Files of texts are CSV or TSV with a column of "
     "text, which text_column names, JSON lines and Parquet"

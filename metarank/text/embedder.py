@@ -265,8 +265,9 @@ class LabelEmbedder(Saved, BaseEstimator):
         found = trained(self, texts, Y, named, seed, n_jobs, further)
         report("done", 1.0)
         self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
-        self.random_state_, self.label_names_ = seed, names
-        self.n_trained_labels_ = int(Y.shape[1])
+        self.random_state_: int = seed
+        self.label_names_: list[str] | None = names
+        self.n_trained_labels_: int = int(Y.shape[1])
         self.network_, self.subwords_, self.history_, self.best_epoch_ = found
         ids = None if named is None else self._tokens(named)
         self.label_vectors_, self.label_bias_ = self.network_.all_labels(ids, n_jobs)

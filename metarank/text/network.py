@@ -46,14 +46,17 @@ class Encoder(nn.Module):
         self, kind: str, subword_dim: int, hidden_dim: int, embedding_dim: int, *, relu: bool
     ) -> None:
         super().__init__()
-        self.kind, self.relu = kind, relu
+        self.kind: str = kind
+        self.relu: bool = relu
         self.dense: nn.Linear = nn.Linear(subword_dim if kind == "mean" else hidden_dim, embedding_dim)
         if kind == "bilstm":
-            self.lstm = nn.LSTM(subword_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
+            self.lstm: nn.LSTM = nn.LSTM(subword_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
         elif kind == "cnn":
-            self.convolution = nn.Conv1d(subword_dim, hidden_dim, _CNN_WIDTH, padding=_CNN_WIDTH // 2)
+            self.convolution: nn.Conv1d = nn.Conv1d(
+                subword_dim, hidden_dim, _CNN_WIDTH, padding=_CNN_WIDTH // 2
+            )
         elif kind == "bow":
-            self.hidden = nn.Linear(subword_dim, hidden_dim)
+            self.hidden: nn.Linear = nn.Linear(subword_dim, hidden_dim)
         else:
             nn.init.eye_(self.dense.weight)
             nn.init.zeros_(self.dense.bias)

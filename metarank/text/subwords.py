@@ -55,7 +55,8 @@ class Subwords(Saved):
     saved: ClassVar[Spec] = Spec(Strings("words"), Strings("merges"), check=_check)
 
     def __init__(self, words: list[str], merges: list[str]) -> None:
-        self.words, self.merges = words, merges
+        self.words: list[str] = words
+        self.merges: list[str] = merges
         self._begins_word: list[bool] = [word.startswith(_START_OF_WORD) for word in words]
         self._mark: int = words.index(_START_OF_WORD)
         self._tokenizer = _tokenizer(words, merges)

@@ -165,7 +165,8 @@ class GivenScorer(LabelScorer):
         counted[view.rows] = has_labels
         pairs = np.repeat(counted, per_row)
         label, in_bin, in_place = given.indices[pairs], bins[0][pairs], bins[1][pairs]
-        self.rate_ = rate = float((hit.sum() + 0.5) / (len(hit) + 1.0))
+        rate = float((hit.sum() + 0.5) / (len(hit) + 1.0))
+        self.rate_: float = rate
         counts, hits = tally(in_bin, hit, len(self.edges_) + 1)
         self.chance_: NDArray[np.float64] = monotone(
             (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS), counts + _BIN_PAIRS
