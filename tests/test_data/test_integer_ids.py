@@ -54,7 +54,7 @@ def test_n_labels_and_matrices_make_places_of_them():
         [0, 1],
         [1, 0],
     ]
-    with pytest.raises(ValueError, match=r"Y must hold integer label ids in \[0, 2\), got 2 at row 1"):
+    with pytest.raises(ValueError, match=r"Y must hold label ids in \[0, 2\), got 2 at row 1"):
         Dataset(np.ones((2, 2)), [[1], [2]], n_labels=2)
     lists = [row.indices.tolist() for row in DENSE.Y]
     places = model(lists, n_labels=5)
