@@ -78,7 +78,7 @@ def state_of_sources() -> tuple[str, bool]:
 def write(study: Study, bench: Bench, chosen: list[str], folder: Path) -> None:
     described = {name: sets.described(bench.sets / name) for name in study.sets if name in chosen}
     kept = [bench.lines[cell.key] for cell in study.cells(chosen)]
-    lines = Lines(kept, described)
+    lines = Lines(kept, described, bench.run, bench.sets)
     command = "make bench-large" if study.large else "make bench"
     text = "\n\n".join(
         [study.page(lines), "## How it was made", pages.provenance(lines, bench.commit, command)]

@@ -102,8 +102,11 @@ class Cell:
 class Lines:
     """The lines of one run, as a page reads them: one figure a seed, or their median."""
 
-    def __init__(self, lines: Sequence[Figures], sets: Mapping[str, Figures]) -> None:
+    def __init__(
+        self, lines: Sequence[Figures], sets: Mapping[str, Figures], run: Path = Path(), data: Path = Path()
+    ) -> None:
         self.sets = sets
+        self.run, self.data = run, data  # the folders of answers and of sets
         self._lines = lines
 
     def of(self, dataset: str, system: str) -> list[Figures]:

@@ -14,6 +14,8 @@ from metarank.metrics.propensity import inv_propensity
 RANKING = (*(f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in (1, 3, 5)), "R@100", "C@5")
 TAIL = "tail R@5"
 TAIL_POINTS = 5  # a tail label has 1 to 5 training points
+OF_SCORES = ("MAP", "RankLoss", "nDCG", "One-error", "Coverage")
+OF_SETS = ("micro-F1", "macro-F1", "Hamming")
 F1 = ("micro-F1", "macro-F1", "example-F1")
 
 
@@ -42,6 +44,23 @@ def of_lists(folder: Path, lists: Path) -> dict[str, dict[str, float]]:
             values |= best_f1(Y_test, ranking)
         out[name] = {metric: float(value) for metric, value in values.items()}
     return out
+
+
+def of_scores(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
+    """The metrics of Yang & Gopal (2012) of scores (n, L), and of label sets by rule: "RULE METRIC"."""
+    Y_test = matrix(folder, "Y_test").toarray()
+    with np.load(answers) as file:
+        arrays = dict(file)
+    if "scores" not in arrays:
+        return {"": {}}
+    values = metrics.evaluate(Y_test, arrays.pop("scores"), OF_SCORES, n_jobs=1)
+    for name, sets in arrays.items():
+        rule, _, metric = name.partition(" ")
+        for judged in [metric] if metric else OF_SETS:
+            values[f"{rule} {judged}"] = metrics.evaluate(
+                Y_test, None, [judged], Y_pred=sets.astype(np.int8)
+            )[judged]
+    return {"": {name: float(value) for name, value in values.items()}}
 
 
 def tail_recall(Y: sp.csr_matrix, Y_test: sp.csr_matrix, ranking: Ranking) -> float:

@@ -49,22 +49,28 @@ def main(job_file: str) -> None:
         figures["batch_ms"] = (
             1000 * clocked(lambda: predicted.append(system.predict(rows, k))) / X_test.shape[0]
         )
-        kept = {"": system.top(predicted[0], k)}
-        if hasattr(system, "lists"):
-            kept |= system.lists(rows, k)
+        arrays = (
+            system.arrays(predicted[0], rows)
+            if hasattr(system, "arrays")
+            else lists_of(system, predicted[0], rows, k)
+        )
         if hasattr(system, "figures"):
             figures |= system.figures(rows)
-        arrays = {
-            f"{name}/{part}": array
-            for name, pair in kept.items()
-            for part, array in zip(("labels", "scores"), pair)
-        }
-        for name, cut in (system.cuts(rows) if hasattr(system, "cuts") else {}).items():
-            arrays |= {f"{name}/cut indptr": cut.indptr, f"{name}/cut labels": cut.indices}
-    labels, scores = kept[""]
-    figures["lists_sha256"] = hashlib.sha256(labels.tobytes() + scores.tobytes()).hexdigest()
+    digest = hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays)))
+    figures["answers_sha256"] = digest.hexdigest()
     np.savez_compressed(out.with_suffix(".npz"), **arrays)
     out.with_suffix(".json").write_text(json.dumps(figures) + "\n")
+
+
+def lists_of(system: Any, predicted: Any, rows: Any, k: int) -> dict[str, np.ndarray]:
+    """The lists as "NAME/labels" and "NAME/scores", the name of the main one empty; and the cuts."""
+    lists = {"": system.top(predicted, k), **(system.lists(rows, k) if hasattr(system, "lists") else {})}
+    arrays = {}
+    for name, (labels, scores) in lists.items():
+        arrays |= {f"{name}/labels": labels, f"{name}/scores": scores}
+    for name, cut in (system.cuts(rows) if hasattr(system, "cuts") else {}).items():
+        arrays |= {f"{name}/cut indptr": cut.indptr, f"{name}/cut labels": cut.indices}
+    return arrays
 
 
 def cpu_seconds() -> float:

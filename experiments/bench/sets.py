@@ -58,8 +58,10 @@ def matrix(folder: Path, which: str) -> sp.csr_matrix:
 
 
 def _binary(name: str, part: str) -> data.Dataset:
-    """Relevant or not, whatever the grades; rows of unit length unless they have it."""
+    """Relevant or not, whatever the grades; rows of large sets of unit length unless they have it."""
     dataset = data.load_named(name, part, data_dir=DATA, grades=False)
+    if (DATA / "mlc" / name).is_dir():
+        return dataset
     X = sp.csr_matrix(dataset.X)
     length = np.sqrt(X.multiply(X).sum(axis=1).A1)
     return dataset if np.allclose(length[length > 0], 1, atol=1e-3) else replace(dataset, X=unit_rows(X))

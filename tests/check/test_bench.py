@@ -107,7 +107,7 @@ def test_cells_are_run_once_and_failures_are_rows_that_are_tried_again(bench):
     assert json.dumps(again[0]) == json.dumps(lines[0])
     other = cells.Bench(place.run.parents[1], "another").carry_out(study.cells(["toy"]))
     assert other[0]["commit"] == "another"
-    assert other[0]["lists_sha256"] == lines[0]["lists_sha256"]
+    assert other[0]["answers_sha256"] == lines[0]["answers_sha256"]
     page = study.page(Lines(lines, {"toy": {}}))
     assert page.splitlines()[2].startswith("| Parabel | **")
     assert "absent: exit 1" in page.splitlines()[3]
