@@ -52,12 +52,12 @@ def page(lines: Lines) -> str:
     parts = [
         "# Thousands of labels",
         pages.HOW,
-        "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail R@5*: "
-        "share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: distinct "
-        "labels in all first fives, of as many as there could be. *F1* of metarank is that of the label sets "
-        "it cuts; all others, and lists of another weight, have the best threshold that there is for the "
-        "test labels, which flatters them. *weight 0.0*: ranked by probability, without the boost of rare labels, "
-        "from the same training.",
+        "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail "
+        "R@5*: share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: "
+        "distinct labels in all first fives, of as many as there could be. *F1* of metarank is that of "
+        "the label sets it cuts; all others, and lists of another weight, have the best threshold that "
+        "there is for the test labels, which flatters them. *weight 0.0*: ranked by probability, without "
+        "the boost of rare labels, from the same training.",
     ]
     for name, described in lines.sets.items():
         parts += [f"## {name}", pages.sizes(described), pages.systems_table(lines, name, METRICS)]
