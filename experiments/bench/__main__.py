@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import environments
+import excerpts
 import pages
 import sets
 from cells import HERE, Bench, keep_peers
@@ -61,6 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
     whole = clean and not options.sets and set(wanted) == set(STUDIES)
     for study in studies:
         write(study, bench, chosen, ROOT / "experiments" if whole else options.folder / "part")
+    if whole:
+        for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            document.write_text(excerpts.filled(document.read_text(), ROOT / "experiments"))
     return 0
 
 

@@ -14,6 +14,7 @@ from metarank import Ranking, metrics
 
 with study("bench"):
     import cells
+    import excerpts
     import judging
     import measure
     import pages
@@ -141,3 +142,35 @@ def test_the_peak_of_memory_begins_at_the_start_of_the_clock():
     before = measure.start_of_peak()
     block = np.ones(4 << 20)
     assert measure.memory("VmHWM") - before > 0.9 * block.nbytes / 2**20
+
+
+PAGE = """# Page
+
+## In short
+
+Text.
+
+| set |  | MAP | F1 |
+| --- | --- | --- | --- |
+| a | ours | **.9** | .8 |
+|  | theirs | .7 | .6 |
+
+More.
+
+## Last
+
+None.
+"""
+
+
+def test_excerpts_are_the_tables_of_pages(tmp_path):
+    (tmp_path / "p.md").write_text(PAGE)
+    before, after = "<!-- excerpt: p.md | In short | F1 -->", "<!-- end of excerpt -->"
+    wanted = "| set |  | F1 |\n| --- | --- | --- |\n| a | ours | .8 |\n|  | theirs | .6 |"
+    document = f"One.\n\n{before}\nold\n{after}\n\nTwo."
+    filled = excerpts.filled(document, tmp_path)
+    assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
+    assert excerpts.filled(filled, tmp_path) == filled
+    for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
+        with pytest.raises(ValueError, match="the (page|table) .*has no"):
+            excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
