@@ -1,4 +1,4 @@
-"""Tables of pages in README.md and docs/: each stands between two comments, the first of which says what it is.
+"""Tables of pages in README.md and docs/: each stands between comments, the first of which says what it is.
 
     <!-- excerpt: small_sets.md | In short | MAP, micro-F1 -->
     ...

@@ -172,5 +172,5 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
     assert excerpts.filled(filled, tmp_path) == filled
     for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
-        with pytest.raises(ValueError, match="the (page|table) .*has no"):
+        with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
             excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
