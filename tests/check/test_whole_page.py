@@ -109,9 +109,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "search_filters/run.py": None,
     "search_filters/plateau.py": ["--kept"],
     "shortlist_speed/run.py": None,
-    "small_mlc/cuts_page.py": None,
-    "small_mlc/run.py": None,
-    "small_mlc/thresholds_page.py": ["--kept"],
     "xreg/run.py": ["--kept"],
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from studies import study
 
 ROOT = Path(__file__).parents[2]
 DOCS = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
@@ -52,13 +53,11 @@ def row_of(name: str, heading: str, first: str, column: str) -> Row:
     raise AssertionError(f"{name} has no {first} under {heading}")
 
 
-def test_the_table_of_small_sets_is_that_of_its_page():
-    text = page("small_mlc/cuts.md")
-    (shown,) = (rows for heading, rows in tables(text) if heading == "In short")
-    assert table_of("benchmarks.md", "MAP", "micro-F1") == shown
-    counts = re.findall(r"as good or better in (\d+ of \d+) cells", text)
-    said = r"as good or better in (\d+ of \d+) against the others' own cuts, in (\d+ of \d+)"
-    assert told("benchmarks.md", said) == counts
+def test_excerpts_are_those_of_their_pages():
+    with study("bench"):
+        import excerpts
+    for doc, text in DOCS.items():
+        assert excerpts.filled(text, ROOT / "experiments") == text, doc
 
 
 # The names that the rows have on the pages of experiments.
@@ -158,24 +157,6 @@ def told(doc: str, pattern: str) -> list[str]:
     """The groups of the one place of a page of the documentation that matches; blanks may be line ends."""
     (found,) = re.findall(pattern.replace(" ", r"\s+"), DOCS[doc])
     return [found] if isinstance(found, str) else list(found)
-
-
-def test_times_of_one_row():
-    times = ("small_mlc/results.md", "Times", "one row, ms")
-    four = "emotions|scene|yeast|reuters90"
-    ours = told("benchmarks.md", r"ranks one row in (\S+) to (\S+) ms")
-    assert [round(ms, 1) for ms in low_and_high(*times, set=four, method="metarank")] == [
-        float(x) for x in ours
-    ]
-    nearest = told(
-        "benchmarks.md",
-        r"LightGBM, .{,60} takes (\S+) to (\S+) ms. Extra trees, .{,40}, take (\d+) ms. "
-        r"Binary-SVM, .{,40}, takes (\d+) ms",
-    )
-    low, high = low_and_high(*times, set="scene|yeast", method="LightGBMOneVsRest")
-    trees, _ = low_and_high(*times, set="emotions", method="ExtraTrees")
-    svm, _ = low_and_high(*times, set="reuters90", method="BinarySVM")
-    assert [round(low, 1), round(high, 1), round(trees), round(svm)] == [float(x) for x in nearest]
 
 
 def test_label_trees_dominate_every_tree_setting_measured():
