@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from metarank import _core
 from metarank._util.elementary import log, log_odds
 from metarank._util.parameters import check_real
 from metarank.data.encoder import InputEncoder
 from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
-from metarank.model.answering.plan import Plan, plan_of
-from metarank.model.cascade import Cascade
+from metarank.model.answering.plan import Plan, planned
+from metarank.model.cascade import ABSENT, GAP, Cascade
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
@@ -34,6 +35,7 @@ from metarank.persist.fields import (
 )
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
+from metarank.ranker.assemble import joined_columns
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
@@ -41,7 +43,7 @@ from metarank.thresholds import LearnedCuts
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
-from metarank.types.given import Given, check_names_given
+from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.suggested import MissingPairs
@@ -213,20 +215,45 @@ class FittedModel(Saved):
     @cached_property
     def plan(self) -> Plan | None:
         """The compiled plan, made when first asked for; None where only the stages in Python can answer:
-        labels were removed, have relatives or may be unknown, or a source or column is not in the core."""
+        all labels are ranked, or some removed, related or perhaps unknown, rows are dense or in blocks, or a
+        source or column is not in the core."""
         if len(self.removed) or self.unknown is not None:
             return None
         if self.labels is not None and self.labels.has_relations:
             return None
-        return plan_of(
-            self.sources,
-            self.cascade,
-            self.ranker,
-            self.feature_columns,
-            self.raw_columns,
-            self.inv_propensity,
+        sources = [planned(source.scorer) for source in self.sources]
+        known = [source for source in sources if source is not None]
+        proposes = [i for i, source in enumerate(self.sources) if source.proposes]
+        describes = [i for i, source in enumerate(self.sources) if source.describes]
+        if len(known) < len(sources) or not proposes or not describes:
+            return None
+        none = np.zeros(0, np.float32)
+        named, _ = joined_columns([dict.fromkeys(known[i].columns, none) for i in describes])
+        raw = self.raw_columns if self.standardizes else None
+        scaled = [j for j, name in enumerate(named) if raw is None or name in raw]
+        names = [name for name in named if raw is None or name in raw]
+        names += [f"z({name})" for name in named] if self.standardizes else []
+        if names != list(self.feature_columns):
+            return None
+        trees, cascade = self.ranker.planned(), self.cascade
+        judge = None if cascade is None else cascade.ranker.planned()
+        stages = _core.PlanStages(
+            proposes=proposes,
+            describes=describes,
+            own=scaled,
             standardize=self.standardizes,
+            survivors=0 if cascade is None else cascade.survivors,
+            absent=ABSENT,
+            gap=GAP,
         )
+        core = _core.Plan(
+            [source.core for source in known],
+            stages,
+            None if judge is None else judge.in_core,
+            log(self.inv_propensity).astype(np.float32),
+            None if trees is None else trees.in_core,
+        )
+        return Plan(core, trees is not None, self.n_labels)
 
     @cached_property
     def unknown(self) -> NDArray[np.bool_] | None:
@@ -266,13 +293,6 @@ class FittedModel(Saved):
     def reads_word_order(self) -> bool:
         """Whether a source looks at the words of texts in their order."""
         return any(source.scorer.reads_word_order for source in self.sources)
-
-    def check_given(self, given: Given | None) -> None:
-        """Raise ValueError unless exactly what the fit had is given of pairs, in the same way."""
-        check_names_given(given, self.given_sources, self.given_features)
-        if given is not None:
-            for scorer in self.scorers:
-                scorer.check_given(given)
 
     # --- scores of pairs ------------------------------------------------
 
@@ -351,12 +371,61 @@ class FittedModel(Saved):
         return self.ranker.reweighted(objective_weights)
 
 
-def blank_rows(X: Features) -> NDArray[np.bool_]:
-    """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
+# What a fitted model can be asked for, under these names with an underscore behind them.
+LEARNED = {
+    *(field.name for field in fields(FittedModel)),
+    *("label_table", "n_features_in", "scorers", "shortlisters"),
+}
+
+
+class Learned:
+    """What a fit learned: that of `fitted_` under the name without the underscore."""
+
+    if TYPE_CHECKING:
+        fitted_: FittedModel
+        n_features_in_: int
+        n_labels_: int
+        n_rows_: int
+        label_names_: list[str] | None
+        label_separator_: str | None
+        label_table_: LabelTable
+        labels_: LabelDescriptions | None
+        removed_: NDArray[np.int32]
+        sources_: list[Source]
+        scorers_: list[LabelScorer]
+        shortlisters_: list[LabelScorer]
+        feature_columns_: list[str]
+        feature_importances_: NDArray[np.float64]
+        held_out_quality_: dict[str, Interval]
+        choices_: list[str]
+        ranker_: Ranker
+        thresholds_: LearnedCuts
+        inv_propensity_: NDArray[np.float64]
+        random_state_: int
+        propensity_weight_: float
+        objective_names_: list[str] | None
+        encoder_: InputEncoder
+        row_names_: PackedStrings | None
+        text_columns_: list[str] | None
+        prior_: NDArray[np.float32]
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.endswith("_") or name[:-1] not in LEARNED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if "fitted_" not in vars(self):
+                raise AttributeError(f"this {type(self).__name__} has no {name}: fit it first")
+            return getattr(self.fitted_, name[:-1])
+
+
+def blank_rows(X: Features, given: Given | None = None) -> NDArray[np.bool_]:
+    """bool (n,): encoded sparse rows without an entry, such as texts without a known word, of whose pairs
+    nobody else says anything either.
 
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.
     """
-    return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
+    blank = np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
+    return blank if given is None else blank & ~given.is_filled
 
 
 def _named(scorer: LabelScorer) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
@@ -95,6 +96,7 @@ def _n_models(known: Any, model: str) -> int:
     return int(known["K"]) if Aggregation.of(known.aggregation).method in PLUG_IN else 1
 
 
+@dataclass(eq=False, repr=False)
 class MultiObjectiveRanker(Saved, BaseEstimator):
     """Learns one ranking from several targets.
 
@@ -161,6 +163,21 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ((500,), array([0.67, 0.33]))
     """
 
+    aggregation: Method | Aggregation = "label"
+    model: Literal["lightgbm", "linear"] = "lightgbm"
+    weights: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    _: KW_ONLY
+    metric: Literal["auto", "auc", "ndcg"] = "auto"
+    label_gain: Any = None
+    n_rounds: int = 100
+    params: Mapping[str, Any] | None = None
+    l2: float = 1e-4
+    early_stopping: int = 0
+    stop_on: str | int | None = None
+    verbose: int = 0
+
     saved: ClassVar[Spec] = Spec(
         Params(of=_params_of, seeded=LARGEST_SEED, check=lambda model: model._check_saved()),
         Strings("objective_names_", "K"),
@@ -189,37 +206,6 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         ),
         Object("plug_in_", PlugIn, ("K",)),
     )
-
-    def __init__(
-        self,
-        aggregation: Method | Aggregation = "label",
-        model: Literal["lightgbm", "linear"] = "lightgbm",
-        weights: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        *,
-        metric: Literal["auto", "auc", "ndcg"] = "auto",
-        label_gain: Any = None,
-        n_rounds: int = 100,
-        params: Mapping[str, Any] | None = None,
-        l2: float = 1e-4,
-        early_stopping: int = 0,
-        stop_on: str | int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.aggregation = aggregation
-        self.model = model
-        self.weights = weights
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.metric = metric
-        self.label_gain = label_gain
-        self.n_rounds = n_rounds
-        self.params = params
-        self.l2 = l2
-        self.early_stopping = early_stopping
-        self.stop_on = stop_on
-        self.verbose = verbose
 
     # --- fit ---------------------------------------------------------------
 
@@ -286,8 +272,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         watched = self.watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
         if watched is None and self.early_stopping:
             raise ValueError(
-                f"early_stopping needs rows to watch: give eval_set, got early_stopping={self.early_stopping} "
-                "without"
+                "early_stopping needs rows to watch: give eval_set, got early_stopping="
+                f"{self.early_stopping} without"
             )
         self.learn(settings, rows, watched)
         self._feature_names = columns or []

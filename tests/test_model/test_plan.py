@@ -88,7 +88,7 @@ def test_the_plan_answers_as_the_stages_do(kind):
         found = [getattr(part.lists, name) for part in described]
         assert same(*found) if found[1] is not None else found[0] is None
     if model.fitted_.plan.ranks:
-        assert answering._score_by_plan(model.fitted_.plan, request, None) is not None
+        assert answering._score_by_plan(model.fitted_.plan, request) is not None
     for ask in (
         lambda m, rows: m.rank(rows, 7).scores,
         lambda m, rows: m.rank(rows, 7).labels,

@@ -10,8 +10,9 @@ import numpy as np
 
 from metarank.data.encoder import texts_of
 from metarank.model.fitted import FittedModel
+from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
-from metarank.types.given import Given, read_given
+from metarank.types.given import Given, check_names_given, read_given
 from metarank.types.restrict import LabelLimits, check_shortlist
 from metarank.types.texts import WordRows
 from metarank.types.view import Features
@@ -45,6 +46,14 @@ class Request(NamedTuple):
     own: Candidates | None = None
     given: Given | None = None
 
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    def read_by(self, scorer: LabelScorer) -> Any:
+        """What a source reads of the rows: X, or what is given of their pairs."""
+        return self.given if scorer.reads_given else self.X
+
     def rows(self, rows: np.ndarray | slice) -> Request:
         """The request for some of its rows."""
         return Request(
@@ -56,9 +65,8 @@ class Request(NamedTuple):
 
     def parts(self, n_rows: int) -> Iterator[Request]:
         """The request in parts of so many rows, at least one."""
-        n = self.X.shape[0]
-        for start in range(0, max(n, 1), n_rows):
-            yield self.rows(slice(start, min(n, start + n_rows)))
+        for start in range(0, max(self.n_rows, 1), n_rows):
+            yield self.rows(slice(start, min(self.n_rows, start + n_rows)))
 
 
 def read_request(
@@ -78,20 +86,29 @@ def read_request(
         A source or feature of the fit is missing, or another is given; X is None though the fit had features,
         or the reverse; see `read_given`, `check_shortlist` and `LabelLimits.checked`.
     """
-    has_rows, table = model.encoder.n_features > 0 or not model.given_sources, model.label_table
+    sources, features, table = model.given_sources, model.given_features, model.label_table
+    has_rows = model.encoder.n_features > 0 or not sources
     if X is None and has_rows:
         raise ValueError("X is required, since the model was fitted with it, got None")
     if X is not None and not has_rows:
         raise ValueError(f"X must be None, since the model was fitted without, got {type(X).__name__}")
     rows: Features | None = None if X is None else model.encoder.encode(X)
-    given = given_to(model, None if rows is None else rows.shape[0], candidates, pair_features)
+    given = shortlist = None
+    if sources or features:
+        n_rows = None if rows is None else rows.shape[0]  # or as many as is told of
+        given = read_given(candidates if sources else None, pair_features, n_rows, table, sources, features)
+        check_names_given(given, sources, features)
+        assert given is not None
+        for scorer in model.scorers:
+            scorer.check_given(given)
+    elif pair_features is not None:
+        raise ValueError("pair_features must be None, since the model was fitted without")
     if (words := words_in(model, X)) is not None:
         given = replace(given or Given(len(words), model.n_labels), words=words)
     if rows is None:
         assert given is not None
         rows = np.zeros((given.n_rows, 0), np.float32)
-    shortlist = None
-    if candidates is not None and not model.given_sources:
+    if candidates is not None and not sources:
         shortlist = check_shortlist(candidates, rows.shape[0], table)
     return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), shortlist, given)
 
@@ -102,21 +119,3 @@ def words_in(model: FittedModel, X: Any) -> WordRows | None:
         return None
     assert model.encoder.vectorizer is not None
     return model.encoder.vectorizer.in_order(texts_of(X) or [])
-
-
-def given_to(model: FittedModel, n_rows: int | None, candidates: Any, pair_features: Any) -> Given | None:
-    """What is given of the pairs of n rows to the sources of a model, checked; None if no source reads any.
-
-    `n_rows` None: as many as it tells. Candidates of a model without given sources are a shortlist, which is
-    not read here.
-    """
-    sources, features = model.given_sources, model.given_features
-    if not sources and not features:
-        if pair_features is not None:
-            raise ValueError("pair_features must be None, since the model was fitted without")
-        return None
-    given = read_given(
-        candidates if sources else None, pair_features, n_rows, model.label_table, sources, features
-    )
-    model.check_given(given)
-    return given

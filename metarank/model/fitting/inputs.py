@@ -56,6 +56,8 @@ class Labels:
         Relevances by objective, if there are several.
     table : LabelDescriptions or None
         What else is known of the L labels.
+    texts : list of str or None
+        Longer texts of labels without a table.
     """
 
     Y: sp.csr_matrix
@@ -64,6 +66,12 @@ class Labels:
     separator: str | None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
     table: LabelDescriptions | None = None
+    texts: Sequence[str] | None = None
+
+    @property
+    def longer(self) -> Sequence[str] | None:
+        """The longer texts of the labels."""
+        return self.texts if self.table is None else self.table.descriptions
 
     @property
     def words(self) -> Sequence[str] | None:
@@ -93,8 +101,7 @@ class TrainingInput:
         Encoder of the rows.
     X : features (n, d), encoded
     labels : Labels
-    label_texts : list of str or None
-        Longer texts of the labels.
+    options : FitOptions
     words : list of str or None
         The words of the columns of X.
     row_names : PackedStrings or None
@@ -121,7 +128,7 @@ class TrainingInput:
     encoder: InputEncoder
     X: Features
     labels: Labels
-    label_texts: Sequence[str] | None = None
+    options: FitOptions
     words: Sequence[str] | None = None
     row_names: PackedStrings | None = None
     text_columns: Sequence[str] | None = None
@@ -153,12 +160,12 @@ class TrainingInput:
         """The vectors of the labels in the space of X."""
         return vectors_in(self.encoder, self.labels.table)
 
-
-def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
-    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
-    if given.fold is not None:
-        return given.fold
-    return fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
+    @property
+    def fold_map(self) -> np.ndarray:
+        """The fold of each row, int32 (n,): the given map, or one that keeps copies and groups whole."""
+        if self.fold is not None:
+            return self.fold
+        return fold_of_rows(self.n_rows, self.options.n_folds, self.options.seed, self.X, self.groups)
 
 
 MODES = ("only", "union")
@@ -250,13 +257,15 @@ def read_training(
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
+    texts = None if encoder.vectorizer is None else texts
+    names = row_names(X, texts, of_blocks)
     return TrainingInput(
         encoder,
         features,
         labels,
-        label_texts=_texts_of(dataset, labels),
+        options,
         words=None if dataset is None else dataset.feature_names,
-        row_names=_row_names(dataset, encoder, texts, of_blocks),
+        row_names=None if names is None else PackedStrings.of(names),
         text_columns=None if dataset is None else dataset.text_columns,
         weight=check_sample_weight(sample_weight, n_rows),
         excluded=_excluded(exclude, labels.Y.shape, known),
@@ -266,7 +275,7 @@ def read_training(
         pairs=pairs,
         candidates_mode=candidates_mode,
         negatives=None if negatives is None else read_negatives(negatives, labels, known),
-        texts=texts if encoder.vectorizer is not None else None,
+        texts=texts,
     )
 
 
@@ -283,16 +292,14 @@ def _language_of(
     return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
 
 
-def _row_names(
-    dataset: Dataset | None, encoder: InputEncoder, texts: Sequence[str] | None, of_blocks: Blocks | None
-) -> PackedStrings | None:
-    """What explanations call the rows: their titles, or the beginnings of their texts."""
-    shown: Sequence[str] | None = None if dataset is None else dataset.titles or dataset.texts
-    if shown is None and encoder.vectorizer is not None:
+def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> list[str] | None:
+    """What explanations call the rows of X: the beginnings of their titles, or of their texts."""
+    shown: Sequence[str] | None = X.titles or X.texts if isinstance(X, Dataset) else None
+    if shown is None:
         shown = texts
     if shown is None and of_blocks is not None:
         shown = of_blocks.first_texts
-    return None if shown is None else PackedStrings.of(short_names(shown))
+    return None if shown is None else [" ".join(text[:200].split())[:80] for text in shown]
 
 
 def _check_two_rows(name: str, n_rows: int) -> None:
@@ -405,8 +412,10 @@ def read_labels(
     elif kind == "lists" and names is None:
         note(f"labels: integers are places in [0, {n_labels})")
     labels = Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
-    if dataset is not None and dataset.labels is not None:  # which has a column for each of its labels
-        return replace(labels, table=dataset.labels)
+    if dataset is not None:  # a table of its own has its labels
+        labels = replace(labels, table=dataset.labels, texts=dataset.label_texts)
+        if dataset.labels is not None:
+            return labels
     return labels if table is None else _in_table(labels, table)
 
 
@@ -418,18 +427,6 @@ def _in_table(labels: Labels, table: LabelDescriptions) -> Labels:
     targets = {name: complete.covering(target, labels.names)[0] for name, target in labels.targets.items()}
     are_ids = labels.are_ids and not complete.has_names
     return Labels(Y, list(complete.shown_names), are_ids, labels.separator, targets, complete)
-
-
-def _texts_of(dataset: Dataset | None, labels: Labels) -> Sequence[str] | None:
-    """The longer texts of the labels."""
-    if labels.table is not None:
-        return labels.table.descriptions
-    return None if dataset is None else dataset.label_texts
-
-
-def short_names(texts: Sequence[str]) -> list[str]:
-    """The beginning of each training text, by which explanations name neighbours."""
-    return [" ".join(t[:200].split())[:80] for t in texts]
 
 
 def check_objectives(
