@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -80,7 +81,7 @@ class Labels:
             return None
         return self.table.names if self.table is not None and self.table.has_names else self.names
 
-    @property
+    @cached_property
     def known(self) -> LabelTable:
         """What labels are called by."""
         return LabelTable(self.Y.shape[1], self.names, ids=None if self.table is None else self.table.ids)
@@ -244,8 +245,7 @@ def read_training(
     if n_labels is None and table is None and candidates is not None:
         n_labels = _places_in(Y, candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
-    known = labels.known
-    pairs = read_given(candidates, pair_features, n_rows, known)
+    pairs = read_given(candidates, pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
     vectors_in(encoder, labels.table)
     groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
@@ -258,30 +258,31 @@ def read_training(
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
     texts = None if encoder.vectorizer is None else texts
-    names = row_names(X, texts, of_blocks)
     return TrainingInput(
         encoder,
         features,
         labels,
         options,
         words=None if dataset is None else dataset.feature_names,
-        row_names=None if names is None else PackedStrings.of(names),
+        row_names=row_names(X, texts, of_blocks),
         text_columns=None if dataset is None else dataset.text_columns,
         weight=check_sample_weight(sample_weight, n_rows),
-        excluded=_excluded(exclude, labels.Y.shape, known),
+        excluded=_excluded(exclude, labels),
         aggregation=aggregation,
         groups=groups,
         fold=fold,
         pairs=pairs,
         candidates_mode=candidates_mode,
-        negatives=None if negatives is None else read_negatives(negatives, labels, known),
+        negatives=None if negatives is None else read_negatives(negatives, labels),
         texts=texts,
     )
 
 
-def _excluded(exclude: Any, shape: tuple[int, int], known: LabelTable) -> Candidates | None:
+def _excluded(exclude: Any, labels: Labels) -> Candidates | None:
     """The pairs that must not be candidates."""
-    return None if exclude is None else for_each_row(check_lists(exclude, shape[0], known, "exclude"), *shape)
+    if exclude is None:
+        return None
+    return for_each_row(check_lists(exclude, labels.Y.shape[0], labels.known, "exclude"), *labels.Y.shape)
 
 
 def _language_of(
@@ -292,14 +293,16 @@ def _language_of(
     return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
 
 
-def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> list[str] | None:
+def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> PackedStrings | None:
     """What explanations call the rows of X: the beginnings of their titles, or of their texts."""
     shown: Sequence[str] | None = X.titles or X.texts if isinstance(X, Dataset) else None
     if shown is None:
         shown = texts
     if shown is None and of_blocks is not None:
         shown = of_blocks.first_texts
-    return None if shown is None else [" ".join(text[:200].split())[:80] for text in shown]
+    if shown is None:
+        return None
+    return PackedStrings.of([" ".join(text[:200].split())[:80] for text in shown])
 
 
 def _check_two_rows(name: str, n_rows: int) -> None:
@@ -361,7 +364,7 @@ def encoded(
     return encoder, encoder.fit_as_they_are(np.zeros((n_rows, 0), np.float32))
 
 
-def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candidates | None:
+def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
     """The rejected pairs of the training rows; None if there are none.
 
     Raises
@@ -371,7 +374,7 @@ def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candida
     """
     if labels.targets:
         raise ValueError("negatives must be left out where Y holds several objectives")
-    rejected = check_rejected(negatives, labels.Y, table)
+    rejected = check_rejected(negatives, labels.Y, labels.known)
     return rejected if rejected.n_pairs else None
 
 
