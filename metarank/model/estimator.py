@@ -25,7 +25,6 @@ from metarank._util.parameters import RandomState, as_fitted, check_real, one_ta
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
-from metarank.data.label_files import read_labels as as_labels
 from metarank.model.answering.answer import Answering, names_in_order, ranking_of
 from metarank.model.answering.explain import Explanation, explain_row
 from metarank.model.answering.measure import score_model
@@ -34,7 +33,7 @@ from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
 from metarank.model.fitted import FittedModel, Learned, Scored
 from metarank.model.fitting.fit import fit_model
-from metarank.model.fitting.inputs import check_given, check_mode, check_objectives, read_training
+from metarank.model.fitting.inputs import FitArguments, read_training
 from metarank.model.fitting.parameters import FitOptions, check_parameters, plain
 from metarank.model.fitting.stages import LocalStages
 from metarank.objectives.multi_objective import MultiObjectiveRanker
@@ -220,32 +219,26 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
-        seed = seed_of(self.random_state)
-        aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
         params = self.get_params(deep=False)
-        options = FitOptions.of(params, seed, n_jobs)
-        check_given(X, Y, aggregation, labels, sample_weight, options)
-        check_mode(candidates_mode, options, has_rows=X is not None, has_candidates=candidates is not None)
+        options = FitOptions.of(params, seed_of(self.random_state), n_jobs)
+        asked = FitArguments(
+            sample_weight=sample_weight,
+            exclude=exclude,
+            objectives=objectives,
+            n_labels=n_labels,
+            groups=groups,
+            candidates=candidates,
+            candidates_mode=candidates_mode,
+            folds=folds,
+            labels=labels,
+            pair_features=pair_features,
+            negatives=negatives,
+        )
         with single_threaded_blas(), taking_notes() as notes:
             report("reading", 0.0)
             if not isinstance(self.random_state, Integral):
-                note(f"random_state: {seed}, drawn; it repeats this fit")
-            given = read_training(
-                X,
-                Y,
-                sample_weight=sample_weight,
-                exclude=exclude,
-                n_labels=n_labels,
-                aggregation=aggregation,
-                groups=groups,
-                folds=folds,
-                table=None if labels is None else as_labels(labels),
-                candidates=candidates,
-                candidates_mode=candidates_mode,
-                pair_features=pair_features,
-                negatives=negatives,
-                options=options,
-            )
+                note(f"random_state: {options.seed}, drawn; it repeats this fit")
+            given = read_training(X, Y, asked, options)
             fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_: FittedModel = replace(fitted, choices=notes)

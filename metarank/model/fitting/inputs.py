@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
+from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.data.text_part import shortened
 from metarank.model.fitting.auto import is_auto
@@ -172,38 +173,52 @@ class TrainingInput:
 MODES = ("only", "union")
 
 
-def check_given(
-    X: Any,
-    Y: Any,
-    aggregation: MultiObjectiveRanker | None,
-    table: Any,
-    sample_weight: Any,
-    options: FitOptions,
-) -> None:
-    """Raise ValueError unless labels, and what is known of them, are given once, in a Dataset or beside it,
-    and a fit of lists of points has what it can learn from."""
+class FitArguments(NamedTuple):
+    """What `MetaRanker.fit` takes beside X and Y, by the same names and in the same order."""
+
+    sample_weight: Any
+    exclude: Any
+    objectives: str | MultiObjectiveRanker | None
+    n_labels: int | None
+    groups: Any
+    candidates: Any
+    candidates_mode: str
+    folds: Any
+    labels: Any
+    pair_features: Any
+    negatives: Any
+
+
+def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> MultiObjectiveRanker | None:
+    """The aggregation of several objectives, if Y is a dict of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If arguments contradict each other or the parameters: labels, and what is known of them, are given
+        once, in a Dataset or beside it; a fit of lists of points has what it can learn from; and the sources
+        that are asked for have what they read.
+    """
+    aggregation = check_objectives(Y, asked.objectives, ranker=options.ranker, random_state=options.seed)
     if isinstance(X, Dataset):
-        if table is not None and X.labels is not None:
+        if asked.labels is not None and X.labels is not None:
             raise ValueError("labels must be left out where the Dataset holds a table of labels")
         if Y is not None and aggregation is None:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
     elif Y is None:
         raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
-    if options.labelwise and sample_weight is not None:
+    if options.labelwise and asked.sample_weight is not None:
         raise ValueError(
             "sample_weight must be None where labelwise=True, since points of a label weigh the same"
         )
     if options.labelwise and aggregation is not None:
         raise ValueError("labelwise must be False where Y has several objectives, got True")
-
-
-def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates: bool) -> None:
-    """Raise ValueError if the sources that a user asks for contradict what is given."""
+    mode, has_candidates = asked.candidates_mode, asked.candidates is not None
     if mode not in MODES:
         raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
     if not has_candidates and mode != "only":
         raise ValueError(f"candidates_mode={mode!r} needs candidates, got None")
-    if not has_candidates and not has_rows:
+    if not has_candidates and X is None:
         raise ValueError("X is required unless candidates are given, got None")
     if has_candidates and mode == "only" and not is_auto(options.shortlister):
         raise ValueError(
@@ -211,28 +226,15 @@ def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates
             f"candidates_mode='union' has both, got {options.shortlister!r:.80}"
         )
     for name, value in {"features": options.features, "shortlister": options.shortlister}.items():
-        if not (has_rows or value is None or is_auto(value)):
+        if not (X is not None or value is None or is_auto(value)):
             raise ValueError(f"{name} must be 'auto' where X is None, got {value!r:.80}")
+    return aggregation
 
 
-def read_training(
-    X: Any,
-    Y: Any,
-    *,
-    sample_weight: Any,
-    exclude: Any,
-    n_labels: int | None,
-    aggregation: MultiObjectiveRanker | None,
-    groups: Any,
-    folds: Any,
-    table: LabelDescriptions | None,
-    candidates: Any,
-    candidates_mode: str,
-    pair_features: Any,
-    negatives: Any,
-    options: FitOptions,
-) -> TrainingInput:
+def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
+    aggregation = check_arguments(X, Y, asked, options)
+    table = None if asked.labels is None else as_labels(asked.labels)
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     part, of_blocks = None if dataset is None else dataset.text_part, blocks_of(X)
@@ -242,13 +244,14 @@ def read_training(
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     _check_two_rows("Y" if X is None else "X", n_rows)
-    if n_labels is None and table is None and candidates is not None:
-        n_labels = _places_in(Y, candidates)
+    n_labels = asked.n_labels
+    if n_labels is None and table is None and asked.candidates is not None:
+        n_labels = _places_in(Y, asked.candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
-    pairs = read_given(candidates, pair_features, n_rows, labels.known)
+    pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
     vectors_in(encoder, labels.table)
-    groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
+    groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
     if language == AUTO:
         language = _language_of([shortened(text, part) for text in texts or []], labels, groups, options)
@@ -266,14 +269,14 @@ def read_training(
         words=None if dataset is None else dataset.feature_names,
         row_names=row_names(X, texts, of_blocks),
         text_columns=None if dataset is None else dataset.text_columns,
-        weight=check_sample_weight(sample_weight, n_rows),
-        excluded=_excluded(exclude, labels),
+        weight=check_sample_weight(asked.sample_weight, n_rows),
+        excluded=_excluded(asked.exclude, labels),
         aggregation=aggregation,
         groups=groups,
         fold=fold,
         pairs=pairs,
-        candidates_mode=candidates_mode,
-        negatives=None if negatives is None else read_negatives(negatives, labels),
+        candidates_mode=asked.candidates_mode,
+        negatives=None if asked.negatives is None else read_negatives(asked.negatives, labels),
         texts=texts,
     )
 
