@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
 from metarank.data import make_extreme, make_multilabel
-from metarank.model.answering.request import read_request
+from metarank.model.answering.answer import read_request
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.trees.hierarchy import Hierarchy

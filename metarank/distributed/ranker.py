@@ -16,8 +16,7 @@ from metarank.distributed import tasks
 from metarank.distributed.cluster_stages import ClusterStages
 from metarank.distributed.partitions import Partitions
 from metarank.distributed.workers import QUIET, check_client
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Answering, Request
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import Scored
 from metarank.types.ranking import Ranking

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from metarank._util.progress import taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Answering, Request
 from metarank.model.fitted import Scored
 from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.stages import RankedPairs, TrainingLists, ranked

@@ -21,12 +21,11 @@ import numpy as np
 
 from metarank._util.progress import note, taking_notes
 from metarank._util.threads import resolve_n_jobs
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Answering, Request
 from metarank.model.cascade import united
 from metarank.model.fitted import blank_rows
 from metarank.model.fitting import auto
-from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.auto import FitOptions
 from metarank.ranker import AutoRanker, BoostedRanker, LinearRanker, Ranker, RankingData
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import drawn_lists

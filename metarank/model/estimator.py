@@ -25,16 +25,22 @@ from metarank._util.parameters import RandomState, as_fitted, check_real, one_ta
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
-from metarank.model.answering.answer import Answering, names_in_order, ranking_of
+from metarank.model.answering.answer import (
+    Answering,
+    Limits,
+    Request,
+    names_in_order,
+    ranking_of,
+    read_request,
+)
 from metarank.model.answering.explain import Explanation, explain_row
 from metarank.model.answering.measure import score_model
-from metarank.model.answering.request import Limits, Request, read_request
 from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
 from metarank.model.fitted import FittedModel, Learned, Scored
+from metarank.model.fitting.auto import FitOptions, check_parameters, plain
 from metarank.model.fitting.fit import fit_model
 from metarank.model.fitting.inputs import FitArguments, read_training
-from metarank.model.fitting.parameters import FitOptions, check_parameters, plain
 from metarank.model.fitting.stages import LocalStages
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params

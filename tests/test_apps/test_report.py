@@ -23,8 +23,8 @@ from metarank.apps.report.evidence import importance
 from metarank.apps.report.examples import Example, typical_rows
 from metarank.apps.report.words import reasons, source_of
 from metarank.metrics import Interval
+from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import Explanation
-from metarank.model.answering.request import read_request
 
 VOID = {"meta"}
 

@@ -12,8 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import read_request
+from metarank.model.answering.answer import Answering, read_request
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import csr_parts

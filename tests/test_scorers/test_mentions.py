@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, data, load
 from metarank.data.word_order import name_forms, word_rows, words_in_order
-from metarank.model.answering.request import read_request
+from metarank.model.answering.answer import read_request
 from metarank.scorers.names.mentions import COLUMNS, SCORE, NameMentions
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given

@@ -12,8 +12,7 @@ import numpy as np
 from metarank._util.elementary import log
 from metarank._util.parameters import check_integer
 from metarank._util.printable import preformatted, printable
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request, read_request
+from metarank.model.answering.answer import Answering, Request, read_request
 from metarank.model.fitted import FittedModel
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features

@@ -23,9 +23,8 @@ from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.data.text_part import shortened
-from metarank.model.fitting.auto import is_auto
+from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
-from metarank.model.fitting.parameters import FitOptions
 from metarank.objectives import check_weights
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates

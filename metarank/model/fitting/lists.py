@@ -14,8 +14,8 @@ from metarank.metrics.propensity import inv_propensity
 from metarank.model.best_points import point_lists
 from metarank.model.cascade import Lists, can_cascade, learned_cascade, united, wide_enough
 from metarank.model.fitting import auto
+from metarank.model.fitting.auto import FitOptions
 from metarank.model.fitting.inputs import TrainingInput
-from metarank.model.fitting.parameters import FitOptions
 from metarank.model.fitting.sources import pairs_per_row
 from metarank.model.fitting.stages import LocalStages, TrainingLists
 from metarank.ranker.lists import drawn

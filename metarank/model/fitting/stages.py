@@ -19,8 +19,7 @@ from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.best_points import PointLists, ranked_points
 from metarank.model.cascade import Lists
-from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
-from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, FitOptions, ranker_name
 from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
