@@ -423,19 +423,16 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
         what is not requested. `limits` holds `exclude`, `allowed`, `candidates` and `pair_features`.
         """
-        if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
-            # Lists that are completed to k labels differ from those of `predict`.
-            kept = None if optimize is None else self.predict(X, optimize, **limits)
-            known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
-            return self.rank(X, k, propensity_weight=weight, **limits), known, kept
-        scored = self._score_rows(X, 1, weight, **limits)
+        scored = listed = self._score_rows(X, 1, weight, **limits)
         k = min(check_k(k), self.n_labels_)
-        known = kept = None
-        if probabilities:
-            known = self.fitted_.probability_matrix(scored)
+        # Lists that are completed to k labels differ from those of `predict`.
+        if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
+            listed = self._score_rows(X, k, weight, **limits)
+        known = self.fitted_.probability_matrix(scored) if probabilities else None
+        kept = None
         if optimize is not None:
             kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize))
-        return ranking_of(scored, k), known, kept
+        return ranking_of(listed, k), known, kept
 
     def _check_is_fitted(self) -> None:
         if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage

@@ -215,7 +215,7 @@ def _cross_validated(
         attained = []
         for f in np.unique(fold):
             seen, held_out = rows.take(fold != f), rows.take(fold == f, "eval_set")
-            attained.append(model.learn(model.settings(), seen, held_out).attained_)
+            attained.append(model._learn(model.settings(), seen, held_out).attained_)
         out[method] = np.array(attained)
     return out
 

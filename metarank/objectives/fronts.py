@@ -228,7 +228,7 @@ def pareto_front(
     swept = simplex_lattice(len(names), int(n_weights))
     seed = seed_of(ranker.random_state, LARGEST_SEED)
     settings = clone(ranker).set_params(random_state=seed)
-    watched = settings.watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
+    watched = settings._watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
     if watched is None:
         if rows.n_queries == 1:
             raise ValueError(
@@ -263,7 +263,7 @@ class _Sweep:
         self, settings: MultiObjectiveRanker, rows: GradedRows, watched: GradedRows, n_models: int
     ) -> None:
         self.settings, self.rows, self.watched = settings, rows, watched
-        self.metrics = settings.metrics(watched)
+        self.metrics = settings._metrics(watched)
         self._n_models, self._n_done = n_models, 0
 
     def models(
@@ -288,7 +288,7 @@ class _Sweep:
         aggregation = replace(Aggregation.of(self.settings.aggregation), method=method)  # type: ignore[arg-type]
         model = clone(self.settings).set_params(aggregation=aggregation, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
-            model.learn(model.settings(), self.rows, self.watched, self.metrics)
+            model._learn(model.settings(), self.rows, self.watched, self.metrics)
         self._n_done += 1
         return model
 

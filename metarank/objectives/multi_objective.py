@@ -269,18 +269,18 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         for column in columns or ():
             check_writable(column, "the columns of X")
         check_savable_width(rows.X)
-        watched = self.watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
+        watched = self._watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
         if watched is None and self.early_stopping:
             raise ValueError(
                 "early_stopping needs rows to watch: give eval_set, got early_stopping="
                 f"{self.early_stopping} without"
             )
-        self.learn(settings, rows, watched)
+        self._learn(settings, rows, watched)
         self._feature_names = columns or []
         return self
 
     @shows_progress
-    def learn(
+    def _learn(
         self,
         settings: SimpleNamespace,
         rows: GradedRows,
@@ -289,7 +289,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ) -> MultiObjectiveRanker:
         """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
         _refuse_constant_labels(rows)
-        metrics = self.metrics(rows if watched is None else watched) if metrics is None else metrics
+        metrics = self._metrics(rows if watched is None else watched) if metrics is None else metrics
         weights = check_weights(self.weights, len(rows.names), names=rows.names)
         given = remembered(self.get_params(deep=False))
         training = Training(settings, rows, weights / weights.sum())
@@ -361,7 +361,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             self.aggregation = Aggregation.of(self.aggregation)
         self.settings()
 
-    def watched(
+    def _watched(
         self, eval_set: Any, group: Any, qid: Any, propensities: Any, rows: GradedRows
     ) -> GradedRows | None:
         """The rows to watch, which have the features, objectives and kind of queries of `rows`; None where
@@ -385,7 +385,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             )
         return watched
 
-    def metrics(self, rows: GradedRows) -> Metrics:
+    def _metrics(self, rows: GradedRows) -> Metrics:
         """The metrics of some rows."""
         n_jobs, cost = resolve_n_jobs(self.n_jobs), Aggregation.of(self.aggregation).cost
         if rows.propensity is not None:
@@ -449,7 +449,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Y = one_target(Y, y)
         check_is_fitted(self)
         rows = graded_rows(None, Y, group, qid, propensities, objectives=self.objective_names_)
-        metrics = self.metrics(rows)
+        metrics = self._metrics(rows)
         column, scores = metrics.column(self.metric), self.predict(X)
         if len(scores) != len(rows.values):
             raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(rows.values)}")
