@@ -16,7 +16,6 @@ from metarank.persist.fields import Integer, Object
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.lists import RankingData
-from metarank.scorers.source import Source
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
 
@@ -236,9 +235,3 @@ def proposal_table(
 def foremost(candidates: Candidates, scores: np.ndarray, k: int) -> np.ndarray:
     """bool (m,): the k pairs of each row with the highest scores, ties by label id."""
     return _core.foremost(scores, candidates.indptr, k).view(bool)
-
-
-def can_cascade(sources: Sequence[Source]) -> bool:
-    """Whether candidates come from the model's own sources alone."""
-    proposing = [source.scorer for source in sources if source.proposes]
-    return bool(proposing) and not any(scorer.proposes_given for scorer in proposing)

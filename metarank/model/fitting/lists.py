@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from metarank._util.progress import note
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.best_points import point_lists
-from metarank.model.cascade import Lists, can_cascade, learned_cascade, united, wide_enough
+from metarank.model.cascade import Lists, learned_cascade, united, wide_enough
 from metarank.model.fitting import auto
 from metarank.model.fitting.auto import FitOptions
 from metarank.model.fitting.inputs import TrainingInput
@@ -65,8 +65,10 @@ def training_lists(
     proposals = stages.propose(sources, rows, options.shortlist_size)
     candidates = _candidates(given, data, rows, sources, proposals)
     gains = candidates.values_of(data.Y[rows])
-    proposed = Lists(candidates)
-    if can_cascade(sources) and not given.labels.targets and given.n_rows >= auto.ROWS_FOR_PROPENSITY:
+    proposed, is_shortlisted = Lists(candidates), bool(proposals)
+    is_given = any(scorer.proposes_given for scorer in proposers(sources))
+    is_own = is_shortlisted and not is_given and not given.labels.targets
+    if is_own and given.n_rows >= auto.ROWS_FOR_PROPENSITY:
         proposed = _cut(given, data, rows, candidates, proposals, gains, fold)
     describing, ranked = describers(sources), proposed.described
     reads_more = any(scorer.reads_names or scorer.reads_given for scorer in describing)
@@ -75,7 +77,7 @@ def training_lists(
     if options.labelwise:
         held_out = stages.propose_points(sources, rows, options.shortlist_size)
         points = point_lists(data, rows, sources, proposals, held_out, given.excluded, seen, options)
-    unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
+    unit = first_of_unit(len(rows), X, groups)
     return TrainingLists(
         rows,
         fold,
@@ -87,7 +89,7 @@ def training_lists(
         weight=None if given.weight is None else given.weight[rows],
         aggregation=given.aggregation,
         is_shortlisted=is_shortlisted,
-        is_given=any(scorer.proposes_given for scorer in proposers(sources)),
+        is_given=is_given,
         targets={name: ranked.values_of(of[rows]) for name, of in given.labels.targets.items()},
         outer=_judged_on(data, rows, X, unit, candidates.n_pairs, is_shortlisted, options),
         # Pairs whose label has rows outside the row's fold.
