@@ -302,17 +302,14 @@ class Answering:
         completed = limits.complete(candidates, least, weights)
         if not np.count_nonzero(blank):
             return completed
-        of_blank = np.repeat(blank, np.diff(completed.indptr))
-        others = Candidates(completed.indptr, completed.labels, n_labels).where(~of_blank)
         if limits.allowed is None:
             every = np.setdiff1d(np.arange(n_labels, dtype=np.int32), self.model.removed)
             limits, least = replace(limits, allowed=every), self.shortlist_size
-        at = np.flatnonzero(blank)
+        at, others = np.flatnonzero(blank), np.flatnonzero(~blank)
         nothing = Candidates(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.int32), n_labels)
         frequent = limits.rows(at).complete(nothing, least, weights)
-        counts = np.zeros(len(blank), np.int64)
-        counts[at] = np.diff(frequent.indptr)
-        return others.union(Candidates(np.concatenate([[0], np.cumsum(counts)]), frequent.labels, n_labels))
+        stacked = Candidates.stack([Candidates.united([completed]).rows(others), frequent])
+        return stacked.rows(np.argsort(np.concatenate([others, at])))
 
     def columns(self, rows: Request, candidates: Candidates, searches: Searches) -> list[Columns]:
         """The columns of the sources for the candidate pairs of rows, in their order."""
