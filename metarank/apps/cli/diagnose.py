@@ -7,19 +7,16 @@ import argparse
 from metarank.apps.cli._options import add_options
 from metarank.apps.cli._printing import print_json
 
+_OPTIONS = """
+file --targets --query --json
+--features NAMES   comma-separated columns to learn from: label and loss aggregation by cross-validation
+--weights NUMBERS  comma-separated weights of the targets (default: equal)
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_options(parser, "file", "--targets", "--query")
-    parser.add_argument(
-        "--features",
-        metavar="NAMES",
-        help="comma-separated columns to learn from: label and loss aggregation by cross-validation",
-    )
-    add_options(parser, "--json")
-    parser.add_argument(
-        "--weights", metavar="NUMBERS", help="comma-separated weights of the targets (default: equal)"
-    )
+    add_options(parser, _OPTIONS)
 
 
 def run(args: argparse.Namespace) -> None:

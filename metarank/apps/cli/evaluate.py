@@ -6,27 +6,23 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._options import add_asking_options, add_options, add_pair_options
+from metarank.apps.cli._options import PAIRS, READING, add_options
 from metarank.apps.cli._printing import print_json, table
 
 if TYPE_CHECKING:
     from metarank.model.answering.measure import SliceFigures
 
+_OPTIONS = """
+--metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: the usual ones for such a model)
+--intervals      95 %% bootstrap confidence intervals, of all rows
+--json           print one JSON object, with fractions in [0, 1]
+model test --slices --propensity-weight --jobs
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument(
-        "--metrics",
-        metavar="NAMES",
-        help="comma-separated names, such as P@5,PSP@5,micro-F1 (default: the usual ones for such a model)",
-    )
-    parser.add_argument(
-        "--intervals", action="store_true", help="95 %% bootstrap confidence intervals, of all rows"
-    )
-    add_options(parser, "--json", help="print one JSON object, with fractions in [0, 1]")
-    add_options(parser, "model", "test", "--slices")
-    add_asking_options(parser)
-    add_pair_options(parser)
+    add_options(parser, _OPTIONS + READING + PAIRS)
 
 
 def run(args: argparse.Namespace) -> None:

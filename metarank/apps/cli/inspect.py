@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._options import add_options, add_reading_options
+from metarank.apps.cli._options import READING, add_options
 from metarank.apps.cli._printing import print_json, table
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, or data file")
-    add_options(parser, "--json")
-    add_reading_options(parser)
+    add_options(parser, f"path DIR|FILE  folder of a model, or data file\n--json{READING}")
 
 
 def run(args: argparse.Namespace) -> None:
