@@ -23,9 +23,9 @@ from metarank._util.printable import plain_table, printable
 table = partial(plain_table, rule=True)
 
 
-def print_json(value: Any) -> None:
-    """A value as JSON on standard output, names as they are."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+def show(as_json: bool, value: Any, text: Any) -> None:
+    """An answer on standard output: a value as JSON, names as they are, or a text that says the same."""
+    print(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
 
 
 # --- streams ----------------------------------------------------------------------

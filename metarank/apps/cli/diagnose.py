@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from metarank.apps.cli._options import add_options
-from metarank.apps.cli._printing import print_json
+from metarank.apps.cli._printing import show
 
 _OPTIONS = """
 file --targets --query --json
@@ -28,7 +28,4 @@ def run(args: argparse.Namespace) -> None:
     columns, targets, features = read_targets(args)
     X = columns.matrix(features, "--features") if features else None
     diagnosis = diagnose(targets, weights=weights, X=X, qid=columns.ids)
-    if args.json:
-        print_json(diagnosis.to_dict())
-    else:
-        print(diagnosis)
+    show(args.json, diagnosis.to_dict(), diagnosis)

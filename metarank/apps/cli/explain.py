@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from metarank.apps.cli._options import PAIRS, READING, add_options
-from metarank.apps.cli._printing import print_json
+from metarank.apps.cli._printing import show
 
 _OPTIONS = """
 model input --text
@@ -44,7 +44,4 @@ def run(args: argparse.Namespace) -> None:
     labels = label_ids(model, args.label or (), "--label")
     labels = labels or [int(v) for v in model.rank(row, k=args.top, **pairs).labels[0] if v >= 0]
     pages = [model.explain(row, label, **pairs) for label in labels]
-    if args.json:
-        print_json([p.to_dict() for p in pages])
-    else:
-        print("\n\n".join(str(p) for p in pages))
+    show(args.json, [page.to_dict() for page in pages], "\n\n".join(map(str, pages)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from metarank._util.extra import require_extra
 from metarank._util.files import can_be_written
 from metarank.apps.cli._options import add_options
-from metarank.apps.cli._printing import print_json, showing_progress, writing
+from metarank.apps.cli._printing import show, showing_progress, writing
 
 if TYPE_CHECKING:
     from metarank.objectives.fronts import ParetoFront
@@ -71,16 +71,14 @@ def run(args: argparse.Namespace) -> None:
     content = {"features": features, "left_out": left_out, **front.to_dict()}
     if args.out is not None:
         _write(Path(args.out), front, content)
-    if args.json:
-        print_json(content)
-        return
     shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
     unused = f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""
-    print(f"{len(features)} features ({shown}){unused}\n{front}")
+    text = f"{len(features)} features ({shown}){unused}\n{front}"
     if args.out is not None:
-        print(f"\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}")
+        text += f"\n\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}"
     if args.save is not None:
-        print(f"\nsaved: {args.save}, the knee, point {front.knee}")
+        text += f"\n\nsaved: {args.save}, the knee, point {front.knee}"
+    show(args.json, content, text)
 
 
 def _write(folder: Path, front: ParetoFront, content: dict[str, object]) -> None:

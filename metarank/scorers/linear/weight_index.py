@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,11 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank.persist.fields import Array, Declared, Ids, Known, check_indptr
 from metarank.persist.spec import Saved, Spec
-from metarank.types.arrays import Parts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
+
+# Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
