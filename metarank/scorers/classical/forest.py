@@ -127,17 +127,9 @@ class ExtraTrees(LabelScorer):
 
     @cached_property
     def _forest(self) -> Any:
-        a = self.arrays_
-        leaves = a["leaves"]
-        return _core.Forest(
-            a["feature"],
-            a["threshold"],
-            a["children"],
-            a["root"],
-            *csr_parts(leaves),
-            self.n_features_,
-            leaves.shape[1],
-        )
+        nodes = [self.arrays_[name] for name in ("feature", "threshold", "children", "root")]
+        leaves = self.arrays_["leaves"]
+        return _core.Forest(*nodes, *csr_parts(leaves), self.n_features_, leaves.shape[1])
 
 
 def _arrays_of(tree: Any) -> dict[str, Any]:
