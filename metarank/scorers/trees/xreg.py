@@ -225,13 +225,13 @@ class XReg(TailReranking, LabelTree):
         Y = Y.copy()
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
-        unjudged = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels) == 0)
-        points = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs).transpose()
-        listed = points.without_labels(unjudged)
-        tail_scores = tail.score(X, listed, n_jobs=n_jobs)[COLUMN]
+        by_label = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
+        has_rows = np.bincount(Y.indices, minlength=view.n_labels) > 0
+        by_label = by_label.where(has_rows[by_label.row_of_pair]).transpose()
+        tail_scores = tail.score(X, by_label, n_jobs=n_jobs)[COLUMN]
         options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
         metrics = [f"WP-l@{k}" for k in KS]
-        return {"alpha_points": choose_alpha(listed, tail_scores, Y, metrics, grid, **options)}
+        return {"alpha_points": choose_alpha(by_label, tail_scores, Y, metrics, grid, **options)}
 
     def planned(self) -> Planned | None:
         return super().planned() if self._plain else None
