@@ -10,9 +10,6 @@ from typing import Any
 from metarank.apps.cli._options import add_options, positive
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-# Handed on as they are.
-_OF_UVICORN = ("workers", "limit_concurrency", "timeout_keep_alive", "timeout_graceful_shutdown",
-               "host", "port", "root_path", "access_log")  # fmt: skip
 
 _OPTIONS = """
 model DIR          folder of the model; another that is put there is taken up
@@ -32,13 +29,13 @@ model DIR          folder of the model; another that is put there is taken up
 --timeout-keep-alive N         seconds that a connection is kept after a reply (default 15)
 --timeout-graceful-shutdown N  seconds for requests in flight after SIGTERM or Ctrl-C (default 10)
 """
-_DEFAULTS: dict[str, Any] = {
-    "cors": {"default": []},
-    "threads": 2,
-    "max_body": 1 << 20,
+_DEFAULTS: dict[str, Any] = {"cors": {"default": []}, "threads": 2, "max_body": 1 << 20}
+# Those that are handed on as they are.
+_OF_UVICORN: dict[str, Any] = {
     "host": "127.0.0.1",
     "port": 8000,
     "root_path": "",
+    "access_log": {},
     "workers": {"type": positive, "default": 1},
     "limit_concurrency": {"type": positive, "default": 512},
     "timeout_keep_alive": {"type": positive, "default": 15},
@@ -48,7 +45,7 @@ _DEFAULTS: dict[str, Any] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the service, and those that are handed on to uvicorn under their names there."""
-    add_options(parser, _OPTIONS, **_DEFAULTS)
+    add_options(parser, _OPTIONS, **_DEFAULTS, **_OF_UVICORN)
 
 
 def run(args: argparse.Namespace) -> None:

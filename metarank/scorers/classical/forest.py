@@ -127,9 +127,10 @@ class ExtraTrees(LabelScorer):
 
     @cached_property
     def _forest(self) -> Any:
-        nodes = [self.arrays_[name] for name in ("feature", "threshold", "children", "root")]
-        leaves = self.arrays_["leaves"]
-        return _core.Forest(*nodes, *csr_parts(leaves), self.n_features_, leaves.shape[1])
+        names = ("feature", "threshold", "children", "root", "leaves")
+        feature, threshold, children, root, leaves = (self.arrays_[name] for name in names)
+        parts, n_labels = csr_parts(leaves), leaves.shape[1]
+        return _core.Forest(feature, threshold, children, root, *parts, self.n_features_, n_labels)
 
 
 def _arrays_of(tree: Any) -> dict[str, Any]:
