@@ -320,15 +320,13 @@ class KeptScorer(LabelScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
-        label = self.now[listed.labels]
-        kept = np.flatnonzero(label >= 0)
-        row, label = listed.row_of_pair[kept], label[kept]
-        order = np.lexsort((label, row))
-        row, label = row[order], label[order]
-        starts = np.flatnonzero(np.diff(row * np.int64(self.n_labels) + label, prepend=-1))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[starts], minlength=listed.n_rows))])
-        scores = {
-            name: np.maximum.reduceat(values[kept[order]], starts) if len(starts) else values[:0]
-            for name, values in listed.scores.items()
-        }
-        return Candidates(indptr, label[starts], self.n_labels, scores)
+        known = listed.where(self.now[listed.labels] >= 0)
+        keys = known.row_of_pair * self.n_labels + self.now[known.labels]
+        pairs, pair = np.unique(keys, return_inverse=True)
+        row, label = np.divmod(pairs, max(1, self.n_labels))
+        scores = {}
+        for name, values in known.scores.items():
+            scores[name] = np.full(len(pairs), -np.inf, np.float32)
+            np.maximum.at(scores[name], pair, values)
+        indptr = np.searchsorted(row, np.arange(listed.n_rows + 1))
+        return Candidates(indptr, label.astype(np.int32), self.n_labels, scores)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -308,15 +310,29 @@ class Candidates:
 
 
 def canonical_csr(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    shape: tuple[int, int],
+    dtype: type = np.float32,
 ) -> sp.csr_matrix:
-    """The float32 CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
+    """The CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
 
     SciPy, which would look again, is not asked.
     """
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
-    out.data = np.ascontiguousarray(data, np.float32)
-    out.indices, out.indptr = np.ascontiguousarray(indices, dtype), np.ascontiguousarray(indptr, dtype)
-    out.has_sorted_indices = out.has_canonical_format = True
+    out = copy(_blank(*shape))
+    index_dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
+    out.data = np.ascontiguousarray(data, dtype)
+    out.indices = np.ascontiguousarray(indices, index_dtype)
+    out.indptr = np.ascontiguousarray(indptr, index_dtype)
     return out
+
+
+@lru_cache(maxsize=256)
+def _blank(n_rows: int, n_columns: int) -> sp.csr_matrix:
+    """A canonical matrix of this shape whose arrays are to be replaced: for SciPy to make one takes longer
+    than all else that is done for a single row."""
+    blank = sp.csr_matrix((n_rows, n_columns), dtype=np.float32)
+    blank.has_canonical_format = True
+    blank.indptr = blank.indices  # none of it is kept
+    return blank

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank import _core
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import Parts, csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.label_names import OtherNames
-
-# indptr, indices and data of rows.
-Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class GroupedNames:
