@@ -40,6 +40,7 @@ from metarank.types.checks import check_writable
 from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import NameForms, PackedStrings
 from metarank.types.view import Features, TrainingSet
@@ -226,11 +227,7 @@ def _name_otherwise(record: dict[str, Any], others: Sequence[str] | None) -> Non
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
     """The model after a change of its labels."""
     before, table, n_labels = _training_set(model), change.table, change.n_labels
-    by_row = sp.coo_matrix(before.Y)
-    kept = change.now[by_row.col] >= 0
-    pairs = by_row.row[kept], change.now[by_row.col][kept]
-    Y = sp.csr_matrix((np.ones(len(pairs[0]), np.float32), pairs), (before.Y.shape[0], n_labels))
-    Y.sum_duplicates()
+    Y = relabeled(before.Y, change.now, n_labels)
     Y.data[:] = 1
     texts = {
         source: _changed_text(text, change, _rows_of(model.encoder, source))
