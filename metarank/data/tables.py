@@ -84,7 +84,7 @@ class Table:
     def holds_numbers(self, column: str) -> bool:
         """Whether the cells that are not empty hold numbers, and there are some."""
         if hasattr(self.columns[column], "type"):
-            return is_number_type(self.columns[column])
+            return self.is_typed_number(column)
         known = [cell for cell in self.columns[column] if cell not in (None, "")]
         if not known or (not self.is_written and any(isinstance(cell, str) for cell in known)):
             return False
