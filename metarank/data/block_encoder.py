@@ -124,7 +124,7 @@ class CategoriesEncoder(Saved):
         """Features of new rows, float32 CSR (n, categories)."""
         cells = [(column, value) for column, known in enumerate(self.categories) for value in known]
         place = {cell: j for j, cell in enumerate(cells)}
-        return count_terms(map(enumerate, X), place, len(cells)).astype(np.float32)
+        return count_terms((enumerate(row) for row in X), place, len(cells)).astype(np.float32)
 
     def unseen(self, X: np.ndarray) -> list[int]:
         """How many rows have a category that `fit` did not meet, column by column."""

@@ -264,8 +264,8 @@ def holds_blocks(X: Any) -> bool:
 def _by_name(X: Any, rule: str = "X must be a dict of blocks or a data frame") -> dict[str, Any]:
     """The entries of a dict, the columns of a table, or the blocks and columns in `Blocks`."""
     if isinstance(X, Blocks):
-        columns = {c: X[name][:, j] for name, own in X.columns.items() for j, c in enumerate(own)}
-        return columns | {name: part for name, part in X.items() if name not in X.columns}
+        single = {c: X[name][:, j] for name, own in X.columns.items() for j, c in enumerate(own)}
+        return single | {name: part for name, part in X.items() if name not in X.columns}
     if isinstance(X, Mapping):
         return dict(X)
     library_of(X, "X")

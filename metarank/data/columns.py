@@ -70,7 +70,7 @@ class Columns:
             )
         self._check(name in self.numeric, name, option)
         column = self.values[:, [self.numeric[name]]]
-        values = np.asarray(column.toarray() if sp.issparse(column) else column, np.float64).ravel()
+        values = (column if isinstance(column, np.ndarray) else column.toarray()).ravel()
         if np.isnan(values).any():
             raise ValueError(
                 f"{self.path}: the column {name!r} has no number at row {np.isnan(values).argmax()}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ from metarank.data.word_order import word_rows
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.texts import WordRows
+
+T = TypeVar("T", bound=Hashable)
 
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
@@ -281,7 +283,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     return detected_language(word.lower() for text in texts for word in _WORD.findall(text))
 
 
-def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], width: int) -> sp.csr_matrix:
+def count_terms(documents: Iterable[Iterable[T]], column: Mapping[T, int], width: int) -> sp.csr_matrix:
     """float64 CSR (n, width), canonical: how often each term that has a column occurs in each document."""
     indptr, indices, counts = array("i", [0]), array("i"), array("d")
     for terms in documents:

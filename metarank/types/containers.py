@@ -61,13 +61,10 @@ def as_array(table: Any) -> np.ndarray:
     """A table or array-like as an ndarray; missing values become NaN."""
     if isinstance(table, np.ndarray):
         return table
-    module = type(table).__module__.partition(".")[0]
-    is_frame = module == "pandas" and hasattr(table, "columns")
-    if is_frame and not all(isinstance(dtype, np.dtype) for dtype in table.dtypes):
-        if not all(getattr(dtype, "kind", "O") in "biuf" for dtype in table.dtypes):
-            return table.to_numpy()
-        columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
-        return np.column_stack(columns)
+    if type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "columns"):
+        has_own = not all(isinstance(dtype, np.dtype) for dtype in table.dtypes)  # types of pandas itself
+        if has_own and all(getattr(dtype, "kind", "O") in "biuf" for dtype in table.dtypes):
+            return np.asarray(table.to_numpy(np.float64, na_value=np.nan))
     if hasattr(table, "to_numpy"):
         return np.asarray(table.to_numpy())
     try:
