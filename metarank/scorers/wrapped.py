@@ -20,6 +20,7 @@ from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
 from metarank.types.view import Features, TrainingSet, TrainingView
 
 
@@ -320,15 +321,9 @@ class KeptScorer(LabelScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
-        label = self.now[listed.labels]
-        kept = np.flatnonzero(label >= 0)
-        row, label = listed.row_of_pair[kept], label[kept]
-        order = np.lexsort((label, row))
-        row, label = row[order], label[order]
-        starts = np.flatnonzero(np.diff(row * np.int64(self.n_labels) + label, prepend=-1))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[starts], minlength=listed.n_rows))])
+        known = relabeled(listed.to_csr(np.ones(listed.n_pairs, np.float32)), self.now, self.n_labels)
         scores = {
-            name: np.maximum.reduceat(values[kept[order]], starts) if len(starts) else values[:0]
+            name: relabeled(listed.to_csr(values), self.now, self.n_labels).data
             for name, values in listed.scores.items()
         }
-        return Candidates(indptr, label[starts], self.n_labels, scores)
+        return Candidates(known.indptr, known.indices, self.n_labels, scores)

@@ -17,7 +17,7 @@ from metarank._util.elementary import log
 from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import check_names_as_ids, check_writable
+from metarank.types.checks import check_names_as_ids, check_writable, indicator
 from metarank.types.label_table import LabelTable, relabeled
 
 
@@ -365,10 +365,7 @@ def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarr
            [1., 0., 0.],
            [1., 0., 0.]], dtype=float32)
     """
-    out = sp.csr_matrix((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
-    out.sum_duplicates()
-    out.data[:] = 1
-    return out
+    return indicator(first, second, (n, n))
 
 
 def depths(parents: sp.csr_matrix, names: Sequence[Any] | None = None) -> np.ndarray:
