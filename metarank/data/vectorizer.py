@@ -28,6 +28,7 @@ from metarank.data.text_part import check_text_part, shortened
 from metarank.data.word_order import word_rows
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.candidates import canonical_csr
 from metarank.types.texts import WordRows
 
 T = TypeVar("T", bound=Hashable)
@@ -292,7 +293,4 @@ def count_terms(documents: Iterable[Iterable[T]], column: Mapping[T, int], width
         indices.extend(own)
         counts.extend([times[j] for j in own])
         indptr.append(len(indices))
-    rows = sp.csr_matrix((len(indptr) - 1, width), dtype=np.float64)
-    rows.data, rows.indices, rows.indptr = np.array(counts), np.array(indices), np.array(indptr)
-    rows.has_canonical_format = True  # SciPy, which takes longer to look than the rest, is not asked
-    return rows
+    return canonical_csr(counts, indices, indptr, (len(indptr) - 1, width), np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -147,10 +148,8 @@ class Candidates:
     def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
         """CSR (n, L) of `values`, or of the final score. Pairs of value 0 are stored too."""
         values = self.final_score if values is None else np.asarray(values)
-        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=values.dtype)
-        out.data, out.indices, out.indptr = values, self.labels, self.indptr
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        shape = self.n_rows, self.n_labels
+        return canonical_csr(values, self.labels, self.indptr, shape, values.dtype)
 
     def values_of(self, Y: sp.csr_matrix) -> NDArray[np.float32]:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
@@ -308,16 +307,16 @@ class Candidates:
 
 
 def canonical_csr(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], dtype: Any = np.float32
 ) -> sp.csr_matrix:
-    """The float32 CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
+    """The CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
 
     SciPy, which would look again, is not asked.
     """
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
-    out.data = np.ascontiguousarray(data, np.float32)
-    out.indices, out.indptr = np.ascontiguousarray(indices, dtype), np.ascontiguousarray(indptr, dtype)
+    out = sp.csr_matrix(shape, dtype=dtype)
+    ids = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # SciPy's routines want one for both
+    out.data = np.ascontiguousarray(data, dtype)
+    out.indices, out.indptr = np.ascontiguousarray(indices, ids), np.ascontiguousarray(indptr, ids)
     out.has_sorted_indices = out.has_canonical_format = True
     return out
 

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.persist.trust import MOST_DECLARED
+from metarank.types.candidates import canonical_csr
 from metarank.types.containers import as_array, check_columns, is_row, plain_column
 from metarank.types.label_table import LabelTable
 
@@ -212,12 +213,7 @@ def _canonical_csr(matrix: Any) -> sp.csr_matrix:
         out = out.copy()  # scipy shares the index arrays even where it converts the data
         out.sum_duplicates()
         out.eliminate_zeros()
-    index_dtype = np.int32 if max(out.nnz, *out.shape) <= np.iinfo(np.int32).max else np.int64
-    if out.indices.dtype != index_dtype or out.indptr.dtype != index_dtype:
-        indices, indptr = out.indices.astype(index_dtype), out.indptr.astype(index_dtype)
-        out = sp.csr_matrix((out.data, indices, indptr), shape=out.shape)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
+    return canonical_csr(out.data, out.indices, out.indptr, out.shape)
 
 
 def _raise_not_finite(value: float, row: int, column: int, name: str, hint: str = "") -> NoReturn:
