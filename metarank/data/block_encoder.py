@@ -244,13 +244,7 @@ def _tell_of_unseen(column: str, n: int, n_rows: int) -> None:
 
 def scaled(features: Features, factor: float) -> Features:
     """Features times a factor."""
-    if factor == 1:
-        return features
-    if isinstance(features, np.ndarray):
-        return features * np.float32(factor)
-    out = features.copy()
-    out.data *= np.float32(factor)
-    return out
+    return features if factor == 1 else features * np.float32(factor)
 
 
 def _check_parts(known: Known) -> None:

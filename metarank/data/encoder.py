@@ -258,11 +258,8 @@ def label_text_of(dataset: Dataset, X: sp.csr_matrix) -> sp.csr_matrix | None:
 
 def _column_names(X: Any) -> list[str] | None:
     """The names of a data frame's columns, if all are strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return None
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _is_empty(X: Any) -> bool:
