@@ -40,6 +40,7 @@ from metarank.types.checks import check_writable
 from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import NameForms, PackedStrings
 from metarank.types.view import Features, TrainingSet
@@ -226,10 +227,7 @@ def _name_otherwise(record: dict[str, Any], others: Sequence[str] | None) -> Non
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
     """The model after a change of its labels."""
     before, table, n_labels = _training_set(model), change.table, change.n_labels
-    kept = np.flatnonzero(change.now >= 0)
-    is_now = (np.ones(len(kept), np.float32), (kept, change.now[kept]))
-    Y = sp.csr_matrix(before.Y @ sp.csr_matrix(is_now, (len(change.now), n_labels)))
-    Y.sort_indices()
+    Y = relabeled(before.Y, change.now, n_labels)
     Y.data[:] = 1
     texts = {
         source: _changed_text(text, change, _rows_of(model.encoder, source))

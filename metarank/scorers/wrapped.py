@@ -20,6 +20,7 @@ from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
 from metarank.types.view import Features, TrainingSet, TrainingView
 
 
@@ -320,13 +321,9 @@ class KeptScorer(LabelScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
-        known = listed.where(self.now[listed.labels] >= 0)
-        keys = known.row_of_pair * self.n_labels + self.now[known.labels]
-        pairs, pair = np.unique(keys, return_inverse=True)
-        row, label = np.divmod(pairs, max(1, self.n_labels))
-        scores = {}
-        for name, values in known.scores.items():
-            scores[name] = np.full(len(pairs), -np.inf, np.float32)
-            np.maximum.at(scores[name], pair, values)
-        indptr = np.searchsorted(row, np.arange(listed.n_rows + 1))
-        return Candidates(indptr, label.astype(np.int32), self.n_labels, scores)
+        known = relabeled(listed.to_csr(np.ones(listed.n_pairs, np.float32)), self.now, self.n_labels)
+        scores = {
+            name: relabeled(listed.to_csr(values), self.now, self.n_labels).data
+            for name, values in listed.scores.items()
+        }
+        return Candidates(known.indptr, known.indices, self.n_labels, scores)

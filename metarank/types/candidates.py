@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -149,10 +150,8 @@ class Candidates:
     def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
         """CSR (n, L) of `values`, or of the final score. Pairs of value 0 are stored too."""
         values = self.final_score if values is None else np.asarray(values)
-        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=values.dtype)
-        out.data, out.indices, out.indptr = values, self.labels, self.indptr
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        shape = self.n_rows, self.n_labels
+        return canonical_csr(values, self.labels, self.indptr, shape, values.dtype)
 
     def values_of(self, Y: sp.csr_matrix) -> NDArray[np.float32]:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
@@ -310,21 +309,16 @@ class Candidates:
 
 
 def canonical_csr(
-    data: np.ndarray,
-    indices: np.ndarray,
-    indptr: np.ndarray,
-    shape: tuple[int, int],
-    dtype: type = np.float32,
+    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], dtype: Any = np.float32
 ) -> sp.csr_matrix:
     """The CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
 
     SciPy, which would look again, is not asked.
     """
     out = copy(_blank(*shape))
-    index_dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
+    ids = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # SciPy's routines want one for both
     out.data = np.ascontiguousarray(data, dtype)
-    out.indices = np.ascontiguousarray(indices, index_dtype)
-    out.indptr = np.ascontiguousarray(indptr, index_dtype)
+    out.indices, out.indptr = np.ascontiguousarray(indices, ids), np.ascontiguousarray(indptr, ids)
     return out
 
 
@@ -336,3 +330,17 @@ def _blank(n_rows: int, n_columns: int) -> sp.csr_matrix:
     blank.has_canonical_format = True
     blank.indptr = blank.indices  # none of it is kept
     return blank
+
+
+def stored_where(X: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:
+    """The stored entries of a canonical float32 CSR matrix for which `kept` (nnz,) is True.
+
+    Examples
+    --------
+    >>> X = sp.csr_matrix(np.float32([[1, 2], [0, 3]]))
+    >>> stored_where(X, X.data > 1).toarray()
+    array([[0., 2.],
+           [0., 3.]], dtype=float32)
+    """
+    indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+    return canonical_csr(X.data[kept], X.indices[kept], indptr, X.shape)

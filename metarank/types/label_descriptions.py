@@ -17,8 +17,8 @@ from metarank._util.elementary import log
 from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import check_names_as_ids, check_writable
-from metarank.types.label_table import LabelTable
+from metarank.types.checks import check_names_as_ids, check_writable, indicator
+from metarank.types.label_table import LabelTable, relabeled
 
 
 class LabelDescriptions(Saved):
@@ -210,14 +210,7 @@ class LabelDescriptions(Saved):
             )
         table = self.extended(unknown) if unknown else self
         columns = table.table.ids_of(names, where)
-        coo = sp.coo_matrix(Y)
-        key = coo.row.astype(np.int64) * len(table) + columns[coo.col]
-        order = np.argsort(key, kind="stable")
-        pairs, first = np.unique(key[order], return_index=True)
-        values = np.maximum.reduceat(coo.data[order], first) if len(first) else coo.data
-        out = sp.csr_matrix((values, np.divmod(pairs, len(table))), (Y.shape[0], len(table)), np.float32)
-        out.sort_indices()
-        return out, table
+        return relabeled(sp.csr_matrix(Y, dtype=np.float32), columns, len(table)), table
 
     # --- other tables ----------------------------------------------------------------
 
@@ -372,10 +365,7 @@ def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarr
            [1., 0., 0.],
            [1., 0., 0.]], dtype=float32)
     """
-    out = sp.csr_matrix((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
-    out.sum_duplicates()
-    out.data[:] = 1
-    return out
+    return indicator(first, second, (n, n))
 
 
 def depths(parents: sp.csr_matrix, names: Sequence[Any] | None = None) -> np.ndarray:

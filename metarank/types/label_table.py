@@ -9,9 +9,30 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 # A hint at misspelt names is looked for among so many labels at most, and so many names of the same initial.
 _MOST_LABELS, _MOST_NAMES = 100_000, 2_000
+
+
+def relabeled(Y: sp.csr_matrix, target: np.ndarray, n_labels: int) -> sp.csr_matrix:
+    """Relevances (n, n_labels) in which each column of Y stands at its target, int (L,).
+
+    Columns of one target are united by the greatest relevance; those of a negative target are left out.
+
+    Examples
+    --------
+    >>> relabeled(sp.csr_matrix(np.float32([[1, 2, 3]])), np.array([1, 1, -1]), 3).toarray()
+    array([[0., 2., 0.]], dtype=float32)
+    """
+    label = np.asarray(target, np.int64)[Y.indices]
+    kept = np.flatnonzero(label >= 0)
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    key = row[kept] * n_labels + label[kept]
+    order = np.argsort(key, kind="stable")
+    pairs, first = np.unique(key[order], return_index=True)
+    values = np.maximum.reduceat(Y.data[kept[order]], first) if len(first) else Y.data[:0]
+    return sp.csr_matrix((values, np.divmod(pairs, max(1, n_labels))), (Y.shape[0], n_labels))
 
 
 class LabelTable:

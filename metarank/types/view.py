@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
 from metarank.types.block_columns import BlockColumns
+from metarank.types.candidates import stored_where
 from metarank.types.given import Given
 from metarank.types.label_names import LabelVectors, OtherNames
 from metarank.types.texts import NameForms
@@ -402,13 +403,7 @@ class TrainingView:
         if isinstance(X, np.ndarray):
             return X if known.all() else np.where(known, X, np.float32(0))
         kept = known[X.indices]
-        if kept.all():
-            return X
-        out = sp.csr_matrix(X.shape, dtype=X.dtype)
-        out.indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr].astype(X.indptr.dtype)
-        out.indices, out.data = X.indices[kept], X.data[kept]
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        return X if kept.all() else stored_where(X, kept)
 
     @property
     def Y(self) -> sp.csr_matrix:

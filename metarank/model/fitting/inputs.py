@@ -18,7 +18,7 @@ from metarank._util.parameters import seed_of
 from metarank._util.progress import note
 from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
 from metarank.data.blocks import Blocks, holds_blocks
-from metarank.data.dataset import Dataset
+from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import AUTO, cut_labels, described
@@ -517,10 +517,7 @@ def check_targets(
     n_labels = max(of.shape[1] for of, _, _ in checked.values()) if names is None else len(names)
     for name, (of, names_here, _) in checked.items():
         if names_here is not None and names is not None and list(names_here) != names:
-            column = {label: j for j, label in enumerate(names)}
-            ids = np.array([column[label] for label in names_here], np.int64)
-            of = sp.csr_matrix((of.data, ids[of.indices], of.indptr), (n_rows, n_labels))
-            of.sort_indices()
+            of = under_names(of, names_here, names)
         if of.shape[1] != n_labels:
             raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
         if of.nnz == 0:
