@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ _CLIP = 15.0
 class Platt(Saved):
     """``logit P = a s + b`` for all pairs: puts the scores of any ranker on the scale of log-odds."""
 
-    slope: float
-    offset: float
-
     # Products of such numbers, and sums of them, stay far within double precision.
-    saved: ClassVar[Spec] = Spec(Number("slope", -1e60, 1e60), Number("offset", -1e60, 1e60))
+    slope: Annotated[float, Number("", -1e60, 1e60)]
+    offset: Annotated[float, Number("", -1e60, 1e60)]
+
+    saved: ClassVar[Spec] = Spec()
 
     def fit(self, scores: np.ndarray, target: np.ndarray) -> Platt:
         """Learn a and b by Platt scaling (log loss)."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_origin
 
 from metarank._util.short_help import ShortHelp
 from metarank.persist.fields import Field, Known
@@ -24,12 +25,16 @@ T = TypeVar("T")
 
 
 class Spec:
-    """The fields of a class.
+    """The fields of a class: those in the types of its attributes, and further ones.
+
+    An attribute of the type ``Annotated[np.ndarray, Array("", np.float32)]`` is saved by that field, under
+    its own name. Values that the constructor accepts are passed to it; the others are set as attributes, in
+    order.
 
     Parameters
     ----------
     *fields : Field
-        Values that the constructor accepts are passed to it; the others are set as attributes, in order.
+        Those that follow the fields in the types of attributes.
     check : function of Known, optional
         Raises ValueError if values contradict each other in a way that no single field can express. It is
         called before the object is constructed.
@@ -53,6 +58,13 @@ class Spec:
     def __init__(self, *fields: Field, check: Callable[[Known], None] | None = None) -> None:
         self.fields = fields
         self.check = check
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if any("Annotated[" in str(hint) for hint in inspect.get_annotations(owner).values()):
+            hints = inspect.get_annotations(owner, eval_str=True)
+            typed = {key: hint for key, hint in hints.items() if get_origin(hint) is Annotated}
+            own = [replace(hint.__metadata__[0], name=key) for key, hint in typed.items()]
+            self.fields = (*own, *self.fields)
 
     def extended(self, *fields: Field) -> Spec:
         """A copy with more fields."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -25,17 +25,13 @@ class CrossLabel(Saved):
     the log-odds found so far as offset.
     """
 
-    mean: np.ndarray
-    scale: float
-    weights: np.ndarray
-
     # Bounds within which sums of products stay within single precision.
-    saved: ClassVar[Spec] = Spec(
-        Number("ridge", 0),
-        Array("mean", np.float64, ("L",), least=-1e3, most=1e3),
-        Number("scale", 1e-20, 1e3),
-        Array("weights", np.float64, ("L", "L+1"), least=-1e12, most=1e12),
-    )
+    ridge: Annotated[float, Number("", 0)]
+    mean: Annotated[np.ndarray, Array("", np.float64, ("L",), least=-1e3, most=1e3)]
+    scale: Annotated[float, Number("", 1e-20, 1e3)]
+    weights: Annotated[np.ndarray, Array("", np.float64, ("L", "L+1"), least=-1e12, most=1e12)]
+
+    saved: ClassVar[Spec] = Spec()
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -33,13 +33,11 @@ class InstanceCut(Cut):
 
     family = "instance"
 
-    by_label: bool
-    weights: np.ndarray
-    bias: float
+    by_label: Annotated[bool, Flag("")]
+    weights: Annotated[np.ndarray, Array("", np.float64)]
+    bias: Annotated[float, Number("", floats="extended")]
 
-    saved: ClassVar[Spec] = Spec(
-        Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended")
-    )
+    saved: ClassVar[Spec] = Spec()
 
     def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -32,17 +32,12 @@ class SubsetCut(Cut):
 
     family = "subset"
 
-    sets: np.ndarray
-    counts: np.ndarray
-    prior_weight: float
-    keep_best: bool
+    sets: Annotated[np.ndarray, Array("", np.bool_, ("sets", None))]
+    counts: Annotated[np.ndarray, Ids("", np.int64, ("sets",), least=1, below=2**62)]
+    prior_weight: Annotated[float, Number("", 0, 1)]
+    keep_best: Annotated[bool, Flag("")]
 
-    saved: ClassVar[Spec] = Spec(
-        Array("sets", np.bool_, ("sets", None)),
-        Ids("counts", np.int64, ("sets",), least=1, below=2**62),
-        Number("prior_weight", 0, 1),
-        Flag("keep_best"),
-    )
+    saved: ClassVar[Spec] = Spec()
 
     def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -38,13 +38,11 @@ class Kernel(Saved):
         Factors of the columns before the distance is taken.
     """
 
-    name: str
-    gamma: float
-    scale: np.ndarray | None = None
+    name: Annotated[str, Text("", METRICS)]
+    gamma: Annotated[float, Number("", 1e-30, 1e30)]
+    scale: Annotated[np.ndarray | None, Array("", np.float32, ("d",), optional=True)] = None
 
-    saved: ClassVar[Spec] = Spec(
-        Text("name", METRICS), Number("gamma", 1e-30, 1e30), Array("scale", np.float32, ("d",), optional=True)
-    )
+    saved: ClassVar[Spec] = Spec()
 
     def rows(self, X: Features) -> np.ndarray:
         """Rows as the kernel compares them: dense, scaled."""
