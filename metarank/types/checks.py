@@ -437,14 +437,11 @@ def _ids_of_names(
     for label, row in zip(labels, row_of):
         if not isinstance(label, str):
             raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
-    if names is None:
-        names = sorted(set(labels))
-        id_of = {label: i for i, label in enumerate(names)}
-    else:
-        table = LabelTable(len(names), names)
-        first_row = dict(zip(reversed(labels), reversed(row_of)))
-        id_of = {label: table.id_of(label, name, f" at row {row}") for label, row in first_row.items()}
-    return np.fromiter((id_of[label] for label in labels), np.int64, len(labels)), names
+    if names is not None:
+        return LabelTable(len(names), names).ids_of(labels, name, row_of), names
+    names = sorted(set(labels))
+    id_of = {label: i for i, label in enumerate(names)}
+    return np.fromiter(map(id_of.__getitem__, labels), np.int64, len(labels)), names
 
 
 def check_writable(name: str, what: str) -> None:
