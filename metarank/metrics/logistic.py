@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from metarank import _core
 from metarank._util.algebra import dot
 from metarank._util.elementary import logistic
 from metarank.persist.fields import Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 
 # Log-odds beyond say nothing more, and could overflow.
 _CLIP = 15.0
@@ -23,8 +23,6 @@ class Platt(Saved):
     # Products of such numbers, and sums of them, stay far within double precision.
     slope: Annotated[float, Number("", -1e60, 1e60)]
     offset: Annotated[float, Number("", -1e60, 1e60)]
-
-    saved: ClassVar[Spec] = Spec()
 
     def fit(self, scores: np.ndarray, target: np.ndarray) -> Platt:
         """Learn a and b by Platt scaling (log loss)."""

@@ -60,11 +60,7 @@ class Spec:
         self.check = check
 
     def __set_name__(self, owner: type, name: str) -> None:
-        if any("Annotated[" in str(hint) for hint in inspect.get_annotations(owner).values()):
-            hints = inspect.get_annotations(owner, eval_str=True)
-            typed = {key: hint for key, hint in hints.items() if get_origin(hint) is Annotated}
-            own = [replace(hint.__metadata__[0], name=key) for key, hint in typed.items()]
-            self.fields = (*own, *self.fields)
+        self.fields = (*_annotated(owner), *self.fields)
 
     def extended(self, *fields: Field) -> Spec:
         """A copy with more fields."""
@@ -107,13 +103,16 @@ class Spec:
 class Saved(metaclass=ShortHelp):
     """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
-    A class with its own `get_state` and `from_state` needs no spec. Classes of metarank are registered.
+    A class whose saved attributes all have a field in their types needs no spec of its own, nor does one with
+    its own `get_state` and `from_state`. Classes of metarank are registered.
     """
 
     saved: ClassVar[Spec | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "saved" not in vars(cls) and (fields := _annotated(cls)):
+            cls.saved = Spec(*fields)
         if cls.__module__.partition(".")[0] == "metarank":
             register(cls)
 
@@ -153,6 +152,15 @@ def restored(cls: Any, state: Any, sizes: dict[str, int]) -> Any:
     if cls.saved is None or read.__func__ is not general.__func__:
         return read(state)
     return cls.saved.restored(cls, state, sizes)
+
+
+def _annotated(cls: type) -> list[Field]:
+    """The fields in the types of a class's own attributes."""
+    if not any("Annotated[" in str(hint) for hint in inspect.get_annotations(cls).values()):
+        return []
+    hints = inspect.get_annotations(cls, eval_str=True)
+    typed = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return [replace(hint.__metadata__[0], name=name) for name, hint in typed.items()]
 
 
 def _is_cached(cls: type, name: str) -> bool:

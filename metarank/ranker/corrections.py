@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, times, transposed_times
 from metarank._util.elementary import logistic, softplus
 from metarank.persist.fields import Array, Ids, Known, Number, Strings
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
 
@@ -48,8 +48,6 @@ class LabelCorrections(Saved):
     scale_: Annotated[np.ndarray, Array("", np.float64, (_width,), above=0)]
     # (L, number of columns + 2): columns, pooled score, intercept.
     weights_: Annotated[np.ndarray, Array("", np.float64, (None, _width))]
-
-    saved: ClassVar[Spec] = Spec()
 
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns

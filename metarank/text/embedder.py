@@ -327,7 +327,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         """The vector q of each text, float32 (n, E)."""
         check_is_fitted(self)
         tokens = self._tokens(_read_texts(texts, "texts"))
-        return self.network_.encoded("queries", tokens, resolve_n_jobs(self.n_jobs))
+        return self.network_.encoded("query", tokens, resolve_n_jobs(self.n_jobs))
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
@@ -345,11 +345,11 @@ class LabelEmbedder(Saved, BaseEstimator):
         if combine == "id":
             raise ValueError("names say nothing where combine='id'")
         n_jobs = resolve_n_jobs(self.n_jobs)
-        f_text = self.network_.encoded("names", self._tokens(names), n_jobs)
+        f_text = self.network_.encoded("name", self._tokens(names), n_jobs)
         alike = None
         if combine in ("lale", "concat"):
             known = self._tokens((self.label_names_ or [])[: self.n_trained_labels_])
-            trained = unit_rows(self.network_.encoded("names", known, n_jobs))
+            trained = unit_rows(self.network_.encoded("name", known, n_jobs))
             scores = _core.vector_scores(
                 unit_rows(f_text), trained, np.zeros(len(trained), np.float32), n_jobs
             )

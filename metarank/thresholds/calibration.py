@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank.metrics.logistic import Platt, fit_label_logistic, mean_log_odds
 from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.cross_label import CrossLabel
 from metarank.thresholds.lists import positions, saved_labels
 from metarank.types.candidates import Candidates
@@ -79,8 +79,6 @@ class LabelLogistic(Saved):
     by_label: Annotated[np.ndarray, _within("labels+1", lambda known: known.form.label_columns)]
     cross: Annotated[CrossLabel | None, Object("", CrossLabel, optional=True)] = None
 
-    saved: ClassVar[Spec] = Spec()
-
     def logits(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """float64 (m,) from the standardised columns, without the terms between labels."""
         return _core.label_logistic_scores(_columns(X, self.form), index, self.shared, self.by_label)
@@ -126,8 +124,6 @@ class Calibrator(Saved):
     losses_: Annotated[dict[str, float], Each("", Number(""), FORMS)]
     members_: Annotated[dict[str, LabelLogistic], _MEMBERS_BY_FORM]
     cross_fitted_: np.ndarray
-
-    saved: ClassVar[Spec] = Spec()
 
     def fit(
         self, candidates: Candidates, scores: np.ndarray, relevant: np.ndarray, fold: np.ndarray

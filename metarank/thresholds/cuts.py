@@ -52,8 +52,6 @@ class GlobalCut(Cut):
     threshold: Annotated[float, Number("", floats="extended")]
     keep_best: Annotated[bool, Flag("")]
 
-    saved: ClassVar[Spec] = Spec()
-
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
 
@@ -208,8 +206,6 @@ class ExpectedF1Cut(Cut):
 
     unseen: Annotated[float, Number("", 0)]
     keep_best: Annotated[bool, Flag("")]
-
-    saved: ClassVar[Spec] = Spec()
 
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
         self.keep_best = lists.never_empty

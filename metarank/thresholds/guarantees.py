@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from metarank import _core
 from metarank._util.elementary import log1p
 from metarank._util.parameters import check_real
 from metarank.persist.fields import Array, Integer, Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists
 
 CONFIDENCE = 0.9
@@ -130,8 +130,6 @@ class Guarantees(Saved):
     recall: Annotated[np.ndarray, Array("", np.float64, ("recall",), least=0, most=1)]
     precision_cuts: Annotated[np.ndarray, Array("", np.float64, ("precision",))]
     precision: Annotated[np.ndarray, Array("", np.float64, ("precision",), least=0, most=1)]
-
-    saved: ClassVar[Spec] = Spec()
 
     def __init__(self, confidence: float = CONFIDENCE) -> None:
         check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "a number between 0 and 1")

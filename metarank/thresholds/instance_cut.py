@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
-from metarank.persist.spec import Spec
 from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 
@@ -36,8 +35,6 @@ class InstanceCut(Cut):
     by_label: Annotated[bool, Flag("")]
     weights: Annotated[np.ndarray, Array("", np.float64)]
     bias: Annotated[float, Number("", floats="extended")]
-
-    saved: ClassVar[Spec] = Spec()
 
     def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from metarank._util.elementary import logistic
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Each, List, Number, Object, Text
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.cuts import (
     Cut,
@@ -111,8 +111,6 @@ class LearnedCuts(Saved):
     held_out_: Annotated[dict[str, _Interval], Each("", List("", Number(""), 3, into=tuple), METRICS)]
     cuts_: Annotated[dict[str, Cut], Each("", Object("", Cut), METRICS, every=True)]
     guarantees_: Annotated[Guarantees | None, Object("", Guarantees, optional=True)]
-
-    saved: ClassVar[Spec] = Spec()
 
     def __init__(self, threshold: str = "auto") -> None:
         if threshold not in THRESHOLDS:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
-from metarank.persist.spec import Spec
 from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.candidates import Candidates
@@ -36,8 +35,6 @@ class SubsetCut(Cut):
     counts: Annotated[np.ndarray, Ids("", np.int64, ("sets",), least=1, below=2**62)]
     prior_weight: Annotated[float, Number("", 0, 1)]
     keep_best: Annotated[bool, Flag("")]
-
-    saved: ClassVar[Spec] = Spec()
 
     def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.types.arrays import joined_ids
 
 # LightGBM reads a dense value of this size or less as zero.
@@ -96,8 +96,6 @@ class BoosterArrays(Saved):
     n_features: Annotated[int, Declared("", size="d")]
     n_outputs: Annotated[int, Declared("", size="outputs")]
     in_core: Any = field(init=False, repr=False)
-
-    saved: ClassVar[Spec] = Spec()
 
     def __post_init__(self) -> None:
         sizes = self.n_features, self.n_outputs

@@ -190,9 +190,12 @@ class Candidates:
 
     def where(self, kept: np.ndarray) -> Candidates:
         """The pairs for which `kept` (m,) is True, with their scores."""
-        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
-        scores = {name: values[kept] for name, values in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(kept)])[self.indptr], kept)
+
+    def _picked(self, indptr: np.ndarray, pairs: np.ndarray) -> Candidates:
+        """Some pairs (positions, or a mask), which are those of rows in the order of `indptr`."""
+        scores = {name: values[pairs] for name, values in self.scores.items()}
+        return Candidates.of_core(indptr, self.labels[pairs], self.n_labels, scores)
 
     def to_dense(self, values: np.ndarray) -> NDArray[np.float32]:
         """Values (m,) as float32 (n, L). Other labels get the row's lowest value minus 1."""
@@ -206,10 +209,7 @@ class Candidates:
 
     def rows(self, index: np.ndarray | slice) -> Candidates:
         """The candidates of some rows, in the given order."""
-        indptr, pairs = entries_of_rows(self.indptr, np.arange(self.n_rows)[index])
-        return Candidates(
-            indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()}
-        )
+        return self._picked(*entries_of_rows(self.indptr, np.arange(self.n_rows)[index]))
 
     def union(self, other: Candidates) -> Candidates:
         """The pairs of either. A score that one side lacks is the minimum of that source in the row, or 0."""
@@ -292,9 +292,7 @@ class Candidates:
         place = (np.arange(self.n_pairs) - np.repeat(self.indptr[:-1], counts)).astype(np.int32)
         best, _ = _core.top_k_listed(self.indptr, place, score, min(k, max(1, counts.max(initial=1))), 1)
         kept = np.sort((best + self.indptr[:-1, None])[best >= 0])
-        indptr = np.concatenate([[0], np.cumsum(np.minimum(counts, k))])
-        scores = {n: v[kept] for n, v in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(np.minimum(counts, k))]), kept)
 
 
 def entries_where(matrix: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:

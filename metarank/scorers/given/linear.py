@@ -136,9 +136,9 @@ class GivenLinear(HeldOutProposals):
     def _known(self, candidates: Candidates) -> tuple[np.ndarray, Candidates]:
         """Which pairs are of labels with rows, bool (m,), and these pairs."""
         known = np.isin(candidates.labels, self.labels_)
-        before = np.concatenate([[0], np.cumsum(known)])
-        labels = np.searchsorted(self.labels_, candidates.labels[known]).astype(np.int32)
-        return known, Candidates.of_core(before[candidates.indptr], labels, len(self.labels_), {})
+        of_known = candidates.where(known)
+        labels = np.searchsorted(self.labels_, of_known.labels).astype(np.int32)
+        return known, Candidates.of_core(of_known.indptr, labels, len(self.labels_), {})
 
     def _column(self, known: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         column = np.zeros(len(known), np.float32)

@@ -227,11 +227,8 @@ class XReg(TailReranking, LabelTree):
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
         by_label = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
-        counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(by_label.indptr), 0)
-        listed = np.repeat(counts > 0, np.diff(by_label.indptr))
-        scores = {name: values[listed] for name, values in by_label.scores.items()}
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        by_label = Candidates(indptr, by_label.labels[listed], by_label.n_labels, scores).transpose()
+        has_rows = np.bincount(Y.indices, minlength=view.n_labels) > 0
+        by_label = by_label.where(has_rows[by_label.row_of_pair]).transpose()
         tail_scores = tail.score(X, by_label, n_jobs=n_jobs)[COLUMN]
         options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
         metrics = [f"WP-l@{k}" for k in KS]
