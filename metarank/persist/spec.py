@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeVar, get_origin
+from typing import Any, ClassVar, TypeVar
 
 from metarank._util.short_help import ShortHelp
 from metarank.persist.fields import Field, Known
@@ -158,9 +158,8 @@ def _annotated(cls: type) -> list[Field]:
     """The fields in the types of a class's own attributes."""
     if not any("Annotated[" in str(hint) for hint in inspect.get_annotations(cls).values()):
         return []
-    hints = inspect.get_annotations(cls, eval_str=True)
-    typed = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
-    return [replace(hint.__metadata__[0], name=name) for name, hint in typed.items()]
+    hints = inspect.get_annotations(cls, eval_str=True).items()
+    return [replace(hint.__metadata__[0], name=name) for name, hint in hints if hasattr(hint, "__metadata__")]
 
 
 def _is_cached(cls: type, name: str) -> bool:

@@ -139,9 +139,8 @@ class Network(nn.Module):
         lengths = (texts != PAD).sum(dim=1)
         longest = max(1, int(lengths.max())) if len(texts) else 1
         vectors = self.subwords(texts[:, :longest])
-        if side == "name":
-            return self.name(vectors, lengths)  # type: ignore[no-any-return]
-        return self.query(self.dropout(vectors), lengths)  # type: ignore[no-any-return]
+        vectors = self.dropout(vectors) if side == "query" else vectors
+        return getattr(self, side)(vectors, lengths)  # type: ignore[no-any-return]
 
     def label_vectors(self, ids: Tensor | None, names: Tensor | None) -> Tensor:
         """f, float (r, E), of f_id and f_text (r, E), each where `combine` has a use for it."""
@@ -169,7 +168,7 @@ class Network(nn.Module):
         """As `encode`, of subword ids int64 (n, T); float32 (n, E)."""
         self.eval()
         with torch_threads(n_jobs):
-            parts = torch.from_numpy(texts).split(_ENCODED_AT_ONCE)
+            parts = torch.split(torch.from_numpy(texts), _ENCODED_AT_ONCE)
             return torch.cat([self.encode(side, part) for part in parts]).numpy()  # type: ignore[no-any-return]
 
     @torch.no_grad()
