@@ -295,12 +295,6 @@ class Candidates:
         return self._picked(np.concatenate([[0], np.cumsum(np.minimum(counts, k))]), kept)
 
 
-def entries_where(matrix: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:
-    """A canonical float32 CSR matrix of those entries alone for which `kept` (m,) is True."""
-    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
-    return canonical_csr(matrix.data[kept], matrix.indices[kept], indptr, matrix.shape)
-
-
 def canonical_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> sp.csr_matrix:
@@ -314,3 +308,17 @@ def canonical_csr(
     out.indices, out.indptr = np.ascontiguousarray(indices, dtype), np.ascontiguousarray(indptr, dtype)
     out.has_sorted_indices = out.has_canonical_format = True
     return out
+
+
+def stored_where(X: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:
+    """The stored entries of a canonical float32 CSR matrix for which `kept` (nnz,) is True.
+
+    Examples
+    --------
+    >>> X = sp.csr_matrix(np.float32([[1, 2], [0, 3]]))
+    >>> stored_where(X, X.data > 1).toarray()
+    array([[0., 2.],
+           [0., 3.]], dtype=float32)
+    """
+    indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+    return canonical_csr(X.data[kept], X.indices[kept], indptr, X.shape)

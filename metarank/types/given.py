@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.types.candidates import Candidates, canonical_csr, entries_where
+from metarank.types.candidates import Candidates, canonical_csr, stored_where
 from metarank.types.checks import check_no_indicator, check_writable
 from metarank.types.containers import as_list, is_row, plain_column
 from metarank.types.label_table import LabelTable
@@ -368,7 +368,7 @@ def _matrix_of(
         label = table.called(int(out.indices[wrong[0]]))
         raise ValueError(f"{what} must hold finite scores, got {out.data[wrong[0]]} for {label} at row {row}")
     if len(table.removed):
-        out = entries_where(out, ~np.isin(out.indices, np.asarray(table.removed)))
+        out = stored_where(out, ~np.isin(out.indices, np.asarray(table.removed)))
     return out, bare
 
 

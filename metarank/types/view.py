@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
 from metarank.types.block_columns import BlockColumns
-from metarank.types.candidates import entries_where
+from metarank.types.candidates import stored_where
 from metarank.types.given import Given
 from metarank.types.label_names import LabelVectors, OtherNames
 from metarank.types.texts import NameForms
@@ -390,13 +390,13 @@ class TrainingView:
         if isinstance(X, np.ndarray):
             return X if known.all() else np.where(known, X, np.float32(0))
         kept = known[X.indices]
-        return X if kept.all() else entries_where(X, kept)
+        return X if kept.all() else stored_where(X, kept)
 
     @property
     def Y(self) -> sp.csr_matrix:
         if self._Y is None:
             Y = self._data.Y if self.mask.all() else self._data.Y[self.rows]
-            self._Y = Y if self._hidden is None else entries_where(Y, ~self._hidden[Y.indices])
+            self._Y = Y if self._hidden is None else stored_where(Y, ~self._hidden[Y.indices])
         return self._Y
 
     @property
