@@ -1,8 +1,9 @@
 """`Saved` and `Spec`: what a class saves, declared once.
 
-A class lists the fields of its saved form. `get_state`, `from_state`, the object's sizes and what pickle
-leaves out follow from that list. A model folder is untrusted input: each field states the rule for its value,
-and every value is checked when it is read. Only what the compiled core checks for itself is not checked here.
+A class lists the fields of its saved form, in the types of its attributes or in a `Spec`. `get_state`,
+`from_state`, the object's sizes and what pickle leaves out follow from that list. A model folder is untrusted
+input: each field states the rule for its value, and every value is checked when it is read. Only what the
+compiled core checks for itself is not checked here.
 
 A dimension with a name, such as "L", has one size throughout an object; `links` extend it to nested objects.
 By convention "d" is the number of features, "L" of labels, and "rows" of the training rows that are kept.
