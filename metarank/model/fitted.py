@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,6 +80,9 @@ class Scored(NamedTuple):
     untold: np.ndarray
 
 
+_INTERVAL = List("", Number(""), 3, into=lambda values: Interval(*values))
+
+
 def _check_parts(known: Known) -> None:
     """ValueError if the parts of a saved model do not belong together."""
     if known.ranker.names_ != known.feature_columns:
@@ -90,7 +93,7 @@ def _check_parts(known: Known) -> None:
             raise ValueError("merged must lead from removed labels to labels that stay")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class FittedModel(Saved):
     """What a fit has learned.
 
@@ -142,68 +145,37 @@ class FittedModel(Saved):
     label_table : LabelTable
     """
 
-    encoder: InputEncoder
-    n_labels: int
-    label_names: list[str] | None
-    label_separator: str | None
-    n_rows: int
-    row_names: PackedStrings | None
-    inv_propensity: np.ndarray
-    prior: np.ndarray
-    objective_names: list[str] | None
-    sources: list[Source]
-    standardizes: bool
-    feature_columns: list[str]
-    raw_columns: list[str] | None
-    ranker: Ranker
-    thresholds: LearnedCuts
-    propensity_weight: float
-    random_state: int
-    missing: MissingPairs
-    feature_importances: np.ndarray
-    held_out_quality: dict[str, Interval]
-    removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    merged: np.ndarray | None = None
-    choices: list[str] = field(default_factory=list)
-    text_columns: list[str] | None = None
-    labels: LabelDescriptions | None = None
-    cascade: Cascade | None = None
-    point_ranker: Ranker | None = None
-
-    saved: ClassVar[Spec] = Spec(
-        Object("encoder", InputEncoder, ("d",)),
-        Integer("n_labels", size="L"),
-        Integer("n_rows", size="rows"),
-        Object("row_names", PackedStrings, {"texts": "rows"}, optional=True),
-        Strings("text_columns", optional=True),
-        Strings("label_names", "L", optional=True),
-        Text("label_separator", optional=True, into=check_separator),
-        Array("inv_propensity", np.float64, ("L",), above=0),
-        Strings("objective_names", optional=True),
-        Flag("standardizes"),
-        Strings("feature_columns", "columns"),
-        Strings("choices"),
-        Strings("raw_columns", optional=True),
-        Array("feature_importances", np.float64, ("columns",), least=0),
-        Each(
-            "held_out_quality",
-            List("", Number(""), 3, into=lambda values: Interval(*values)),
-            (*ORDER, *SETS.values()),
-        ),
-        Array("prior", np.float32, ("L",), above=0, below=1),
-        Number("propensity_weight", 0, 10),
-        List("sources", Object("", Source, ("d", "L", "rows"))),
-        Object("ranker", Ranker, ("columns",)),
-        Object("cascade", Cascade, optional=True),
-        Object("point_ranker", Ranker, optional=True),
-        Object("thresholds", LearnedCuts),
-        Ids("removed", np.int32, below="L", ascending=True),
-        Ids("merged", np.int32, (None, 2), below="L", optional=True),
-        Object("missing", MissingPairs, ("L", "rows")),
-        Object("labels", LabelDescriptions, ("L",), optional=True),
-        Integer("random_state"),
-        check=_check_parts,
+    encoder: Annotated[InputEncoder, Object("", InputEncoder, ("d",))]
+    n_labels: Annotated[int, Integer("", size="L")]
+    n_rows: Annotated[int, Integer("", size="rows")]
+    row_names: Annotated[PackedStrings | None, Object("", PackedStrings, {"texts": "rows"}, optional=True)]
+    text_columns: Annotated[list[str] | None, Strings("", optional=True)] = None
+    label_names: Annotated[list[str] | None, Strings("", "L", optional=True)]
+    label_separator: Annotated[str | None, Text("", optional=True, into=check_separator)]
+    inv_propensity: Annotated[np.ndarray, Array("", np.float64, ("L",), above=0)]
+    objective_names: Annotated[list[str] | None, Strings("", optional=True)]
+    standardizes: Annotated[bool, Flag("")]
+    feature_columns: Annotated[list[str], Strings("", "columns")]
+    choices: Annotated[list[str], Strings("")] = field(default_factory=list)
+    raw_columns: Annotated[list[str] | None, Strings("", optional=True)]
+    feature_importances: Annotated[np.ndarray, Array("", np.float64, ("columns",), least=0)]
+    held_out_quality: Annotated[dict[str, Interval], Each("", _INTERVAL, (*ORDER, *SETS.values()))]
+    prior: Annotated[np.ndarray, Array("", np.float32, ("L",), above=0, below=1)]
+    propensity_weight: Annotated[float, Number("", 0, 10)]
+    sources: Annotated[list[Source], List("", Object("", Source, ("d", "L", "rows")))]
+    ranker: Annotated[Ranker, Object("", Ranker, ("columns",))]
+    cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
+    point_ranker: Annotated[Ranker | None, Object("", Ranker, optional=True)] = None
+    thresholds: Annotated[LearnedCuts, Object("", LearnedCuts)]
+    removed: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)] = field(
+        default_factory=lambda: np.zeros(0, np.int32)
     )
+    merged: Annotated[np.ndarray | None, Ids("", np.int32, (None, 2), below="L", optional=True)] = None
+    missing: Annotated[MissingPairs, Object("", MissingPairs, ("L", "rows"))]
+    labels: Annotated[LabelDescriptions | None, Object("", LabelDescriptions, ("L",), optional=True)] = None
+    random_state: Annotated[int, Integer("")]
+
+    saved: ClassVar[Spec] = Spec(check=_check_parts)
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank import _core
+from metarank.types.ragged import entries_of_rows, extreme_of_rows, found_at, row_of_entries
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Candidates:
     @property
     def row_of_pair(self) -> NDArray[np.int64]:
         """int64 array (m,): the row of each pair."""
-        return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
+        return row_of_entries(self.indptr)
 
     @property
     def pair_keys(self) -> NDArray[np.int64]:
@@ -155,14 +156,14 @@ class Candidates:
 
     def values_of(self, Y: sp.csr_matrix) -> NDArray[np.float32]:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
-        stored = Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}).pair_keys
+        at, is_stored = self.found_in(Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}))
         values = np.zeros(self.n_pairs, np.float32)
-        if len(stored):
-            wanted = self.pair_keys
-            at = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
-            hit = stored[at] == wanted
-            values[hit] = Y.data[at[hit]]
+        values[is_stored] = Y.data[at[is_stored]]
         return values
+
+    def found_in(self, others: Candidates) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The position of each pair in `others` (of the same n and L), int64 (m,), and whether it has one."""
+        return found_at(others.pair_keys, self.pair_keys)
 
     def without(self, excluded: Candidates) -> Candidates:
         """The pairs that are not in `excluded` (of the same n and L), with their scores.
@@ -190,37 +191,26 @@ class Candidates:
 
     def where(self, kept: np.ndarray) -> Candidates:
         """The pairs for which `kept` (m,) is True, with their scores."""
-        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
-        scores = {name: values[kept] for name, values in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(kept)])[self.indptr], kept)
+
+    def _picked(self, indptr: np.ndarray, pairs: np.ndarray) -> Candidates:
+        """Some pairs (positions, or a mask), which are those of rows in the order of `indptr`."""
+        scores = {name: values[pairs] for name, values in self.scores.items()}
+        return Candidates.of_core(indptr, self.labels[pairs], self.n_labels, scores)
 
     def to_dense(self, values: np.ndarray) -> NDArray[np.float32]:
         """Values (m,) as float32 (n, L). Other labels get the row's lowest value minus 1."""
         values = values.astype(np.float32)
         if self.is_full:
             return values.reshape(self.n_rows, self.n_labels)
-        below = np.where(np.diff(self.indptr) > 0, self._least(values) - 1, np.float32(0))
+        below = extreme_of_rows(np.minimum, values, self.indptr, np.float32(1)) - 1
         out = np.repeat(below[:, None], self.n_labels, axis=1)
         out[self.row_of_pair, self.labels] = values
         return out
 
-    def _least(self, values: np.ndarray) -> np.ndarray:
-        """The least of some values (m,) in each row, float32 (n,); 0 where a row has none."""
-        least = np.zeros(self.n_rows, np.float32)
-        filled = np.diff(self.indptr) > 0
-        if filled.any():
-            least[filled] = np.minimum.reduceat(values, self.indptr[:-1][filled])
-        return least
-
     def rows(self, index: np.ndarray | slice) -> Candidates:
         """The candidates of some rows, in the given order."""
-        index = np.arange(self.n_rows)[index]
-        counts = np.diff(self.indptr)[index]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        pairs = np.repeat(self.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
-        return Candidates(
-            indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()}
-        )
+        return self._picked(*entries_of_rows(self.indptr, np.arange(self.n_rows)[index]))
 
     def union(self, other: Candidates) -> Candidates:
         """The pairs of either. A score that one side lacks is the minimum of that source in the row, or 0."""
@@ -234,7 +224,7 @@ class Candidates:
             at = np.searchsorted(merged, key)
             for name, values in part.scores.items():
                 if name not in scores:
-                    scores[name] = part._least(values)[row]
+                    scores[name] = extreme_of_rows(np.minimum, values, part.indptr, np.float32(0))[row]
                 scores[name][at] = values
         return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
 
@@ -303,9 +293,7 @@ class Candidates:
         place = (np.arange(self.n_pairs) - np.repeat(self.indptr[:-1], counts)).astype(np.int32)
         best, _ = _core.top_k_listed(self.indptr, place, score, min(k, max(1, counts.max(initial=1))), 1)
         kept = np.sort((best + self.indptr[:-1, None])[best >= 0])
-        indptr = np.concatenate([[0], np.cumsum(np.minimum(counts, k))])
-        scores = {n: v[kept] for n, v in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(np.minimum(counts, k))]), kept)
 
 
 def canonical_csr(

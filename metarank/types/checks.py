@@ -295,25 +295,21 @@ def check_labels(
     Y = plain_column(Y, name)
     kind: LabelKind
     by_name = ids == "names" or (ids == "auto" and n_labels is None)
-    if sp.issparse(Y):
-        out, kind = _label_matrix(Y, name)
-    elif _is_list_of_rows(Y):
-        out, names, kind = _listed(list(Y), n_labels, names, by_name, name)
-    else:
+    given, least_id = Y, 0
+    if not (sp.issparse(Y) or _is_list_of_rows(Y)):
         check_columns(Y, name, "relevances, a column a label", f": pass one column, {name}[{{0!r}}]")
-        values = as_array(Y)
-        if values.ndim == 1 and values.dtype == object and len(values) and _is_list_of_rows(values):
-            out, names, kind = _listed(list(values), n_labels, names, by_name, name)
-        elif values.ndim == 1:
-            classes = _classes(values, by_name, name)
-            out, names, kind = _listed(classes, n_labels, names, by_name, name, low=-(2**63))
-        elif values.ndim == 2:
-            out, kind = _label_matrix(values, name)
-            if names is None and hasattr(Y, "columns"):
-                names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
-                check_names_as_ids(names, f"the columns of {name}")
-        else:
-            raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
+        Y = as_array(Y)
+        if Y.ndim not in (1, 2):
+            raise ValueError(f"{name} must have one or two dimensions, got shape {Y.shape}")
+        if Y.ndim == 1 and not (Y.dtype == object and len(Y) and _is_list_of_rows(Y)):
+            Y, least_id = _classes(Y, by_name, name), -(2**63)
+    if sp.issparse(Y) or getattr(Y, "ndim", 1) == 2:
+        out, kind = _label_matrix(Y, name)
+        if names is None and hasattr(given, "columns"):
+            names = [str(c) for c in getattr(given, "column_names", given.columns)]
+            check_names_as_ids(names, f"the columns of {name}")
+    else:
+        out, names, kind = _listed(list(Y), n_labels, names, by_name, name, low=least_id)
 
     if n_rows is not None and out.shape[0] != n_rows:
         raise ValueError(
@@ -441,14 +437,11 @@ def _ids_of_names(
     for label, row in zip(labels, row_of):
         if not isinstance(label, str):
             raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
-    if names is None:
-        names = sorted(set(labels))
-        id_of = {label: i for i, label in enumerate(names)}
-    else:
-        table = LabelTable(len(names), names)
-        first_row = dict(zip(reversed(labels), reversed(row_of)))
-        id_of = {label: table.id_of(label, name, f" at row {row}") for label, row in first_row.items()}
-    return np.fromiter((id_of[label] for label in labels), np.int64, len(labels)), names
+    if names is not None:
+        return LabelTable(len(names), names).ids_of(labels, name, row_of), names
+    names = sorted(set(labels))
+    id_of = {label: i for i, label in enumerate(names)}
+    return np.fromiter(map(id_of.__getitem__, labels), np.int64, len(labels)), names
 
 
 def check_writable(name: str, what: str) -> None:
