@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench clean
+.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-setup clean
 
 setup: $(ALL)
 
@@ -89,8 +89,13 @@ docs: $(ALL)
 	$(BIN)/python -m pytest -m "not check" tests/test_project/test_docs.py tests/test_project/test_readme_figures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# The peers' environments; then all studies, and their pages from that one run. STUDY=thousands SETS=pydocs for a part,
+# whose pages go to build/bench/part.
+bench-setup: $(ALL)
+	$(BIN)/python experiments/bench --setup
+
 bench: $(ALL)
-	$(BIN)/python experiments/small_mlc/run.py
+	$(BIN)/python experiments/bench $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
 
 # Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
 # a sanitized core FUZZ="--sanitize address".

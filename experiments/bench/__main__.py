@@ -1,0 +1,97 @@
+"""The bench: cells of all studies, then their pages, from one run of one commit.
+
+python experiments/bench [--study thousands] [--sets pydocs] [--setup] [--keep-peers]
+
+A run that was stopped goes on where it stopped, as long as the commit is the same. Pages of all studies
+and sets are written to `experiments/`; a part of them, or pages of a tree that is not clean, to
+`build/bench/part/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import environments
+import excerpts
+import pages
+import sets
+from cells import HERE, Bench, keep_peers
+from declared import Lines, Study
+
+ROOT = HERE.parents[1]
+STUDIES = tuple(sorted(path.stem for path in (HERE / "studies").glob("[a-z]*.py")))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--study", default=",".join(STUDIES), help=f"among {', '.join(STUDIES)}")
+    parser.add_argument("--sets", help="run these alone")
+    parser.add_argument("--large", action="store_true", help="the long studies instead of the others")
+    parser.add_argument("--again", action="store_true", help="run cells whose lines are kept, too")
+    parser.add_argument("--setup", action="store_true", help="make the peers' environments, and no more")
+    parser.add_argument("--keep-peers", action="store_true", help="keep the lines of peers for later runs")
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "build" / "bench", help="of what is made and kept"
+    )
+    options = parser.parse_args(arguments)
+    if options.setup:
+        for name in environments.ENVIRONMENTS:
+            print(f"{name} {environments.ENVIRONMENTS[name].version}", file=sys.stderr, flush=True)
+            environments.make(name, options.folder / "environments")
+        return 0
+    wanted = options.study.split(",")
+    if unknown := set(wanted) - set(STUDIES):
+        parser.error(f"--study must be among {', '.join(STUDIES)}, got {', '.join(sorted(unknown))}")
+    found = [importlib.import_module(f"studies.{name}").STUDY for name in wanted]
+    studies = [study for study in found if study.large is options.large]
+    named = sorted({name for study in studies for name in study.sets})
+    chosen = options.sets.split(",") if options.sets else named
+    if unknown := set(chosen) - set(named):
+        parser.error(f"--sets must be among {', '.join(named)}, got {', '.join(sorted(unknown))}")
+    commit, clean = state_of_sources()
+    bench = Bench(options.folder, commit if clean else f"{commit}-changed")
+    lines = bench.carry_out([cell for study in studies for cell in study.cells(chosen)], again=options.again)
+    if options.keep_peers:
+        keep_peers([line for line in lines if line["peer"] and "failed" not in line])
+    whole = clean and not options.sets and set(wanted) == set(STUDIES)
+    for study in studies:
+        write(study, bench, chosen, ROOT / "experiments" if whole else options.folder / "part")
+    if whole:
+        for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            document.write_text(excerpts.filled(document.read_text(), ROOT / "experiments"))
+    return 0
+
+
+def state_of_sources() -> tuple[str, bool]:
+    """The commit, and whether all that is tracked is as it says."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", ROOT, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    return git("rev-parse", "HEAD").strip(), not git("status", "--porcelain", "metarank", "experiments/bench")
+
+
+def write(study: Study, bench: Bench, chosen: list[str], folder: Path) -> None:
+    described = {name: sets.described(bench.sets / name) for name in study.sets if name in chosen}
+    kept = [bench.lines[cell.key] for cell in study.cells(chosen)]
+    lines = Lines(kept, described, bench.run, bench.sets)
+    command = "make bench-large" if study.large else "make bench"
+    text = "\n\n".join(
+        [study.page(lines), "## How it was made", pages.provenance(lines, bench.commit, command)]
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"{study.name}.md"
+    page.write_text(text + "\n")
+    print(f"written: {page}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The peers' environments: one virtual environment each, filled from the package index (`make bench-setup`).
+
+The wheels of the peers are made for Python 3.11.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Packages of one peer; `alone` is installed without what it claims to need."""
+
+    distribution: str
+    version: str
+    beside: tuple[str, ...] = ()
+    alone: bool = False
+
+
+ENVIRONMENTS = {
+    "omikuji": Environment("omikuji", "0.5.2", ("numpy", "scipy")),
+    "napkinxc": Environment("napkinxc", "0.7.2", ("numpy", "scipy")),
+    # Its XR-Linear is all that is measured: that needs neither torch nor transformers, which take 6 GB.
+    "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
+    # Its linear part, which needs no torch.
+    "libmultilabel": Environment("libmultilabel", "0.10.0"),
+}
+
+
+def python_of(peer: str | None, folder: Path) -> Path | None:
+    """The interpreter of a peer, None where there is none; this one for what is ours."""
+    if peer is None:
+        return Path(sys.executable)
+    python = folder / peer / "bin" / "python"
+    return python if python.is_file() else None
+
+
+def make(name: str, folder: Path) -> None:
+    """Make one environment, or complete it.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If a package cannot be installed.
+    """
+    wanted = ENVIRONMENTS[name]
+    python = folder / name / "bin" / "python"
+    if not python.is_file():
+        venv.create(folder / name, with_pip=True)
+    # metarank's constraints are not theirs.
+    variables = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
+    peer = f"{wanted.distribution}=={wanted.version}"
+    for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), peer]):
+        if packages:
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, env=variables)

@@ -1,0 +1,126 @@
+"""One cell in a process of its own: train, save, answer; clocks, memory and lists.
+
+measure.py JOB.json, in the environment of the system, which needs NumPy and SciPy alone beside it. Figures
+go to OUT.json, the lists of the test rows to OUT.npz.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+WARM_UP = 20
+SECONDS_FOR_SINGLES = 10.0
+
+
+def main(job_file: str) -> None:
+    job = json.loads(Path(job_file).read_text())
+    folder, out, k = Path(job["data"]), Path(job["out"]), job["k"]
+    system = importlib.import_module(f"systems.{job['module']}").System(job["params"], job["threads"])
+    figures: dict[str, Any] = {"version": system.version, "yardstick_s": clocked(yardstick)}
+
+    before = start_of_peak()
+    figures["read_s"] = clocked(lambda: system.read(folder))
+    figures["train_s"] = clocked(system.train)
+    figures["memory_mib"] = memory("VmHWM")
+    figures["imports_mib"] = before
+
+    with tempfile.TemporaryDirectory() as place:
+        model = Path(place) / "model"
+        model.mkdir()
+        system.save(model)
+        files = sorted(path for path in model.rglob("*") if path.is_file())
+        figures["model_mib"] = sum(path.stat().st_size for path in files) / 2**20
+        X_test = sp.load_npz(folder / "X_test.npz")
+        figures["single_wall_ms"], figures["single_ms"] = one_by_one(system, X_test, k, job["singles"])
+        rows = system.prepare(X_test)
+        predicted: list[Any] = []
+        figures["batch_ms"] = (
+            1000 * clocked(lambda: predicted.append(system.predict(rows, k))) / X_test.shape[0]
+        )
+        arrays = (
+            system.arrays(predicted[0], rows)
+            if hasattr(system, "arrays")
+            else lists_of(system, predicted[0], rows, k)
+        )
+        if hasattr(system, "figures"):
+            figures |= system.figures(rows)
+    digest = hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays)))
+    figures["answers_sha256"] = digest.hexdigest()
+    np.savez_compressed(out.with_suffix(".npz"), **arrays)
+    out.with_suffix(".json").write_text(json.dumps(figures) + "\n")
+
+
+def lists_of(system: Any, predicted: Any, rows: Any, k: int) -> dict[str, np.ndarray]:
+    """The lists as "NAME/labels" and "NAME/scores", the name of the main one empty; and the cuts."""
+    lists = {"": system.top(predicted, k), **(system.lists(rows, k) if hasattr(system, "lists") else {})}
+    arrays = {}
+    for name, (labels, scores) in lists.items():
+        arrays |= {f"{name}/labels": labels, f"{name}/scores": scores}
+    for name, cut in (system.cuts(rows) if hasattr(system, "cuts") else {}).items():
+        arrays |= {f"{name}/cut indptr": cut.indptr, f"{name}/cut labels": cut.indices}
+    return arrays
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, all its threads, and the children it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def clocked(work: Callable[[], object]) -> float:
+    """CPU seconds of `work`."""
+    before = cpu_seconds()
+    work()
+    return cpu_seconds() - before
+
+
+def yardstick() -> None:
+    """The same work in every cell: its time shows how much other processes, or another machine, slow it."""
+    # Random access to memory: the caches and the bus are what processes on other cores take away.
+    places = np.random.default_rng(0).permutation(1 << 22)
+    for _ in range(8):
+        places = places[places]
+
+
+def start_of_peak() -> float:
+    """Memory in use now, in MiB; the peak is counted from here on."""
+    # Not getrusage's maximum, which begins with that of the process that started this one.
+    Path("/proc/self/clear_refs").write_text("5")
+    return memory("VmRSS")
+
+
+def memory(which: str) -> float:
+    """A line of the process's status in MiB: VmRSS is in use now, VmHWM the peak."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[which].split()[0]) / 1024
+
+
+def one_by_one(system: Any, X: sp.csr_matrix, k: int, n: int) -> tuple[float, float]:
+    """Median wall and CPU milliseconds of answering one row a call, after a warm-up."""
+    wall, cpu = [], []
+    started = time.perf_counter()
+    for i in range(WARM_UP + n):
+        row = system.prepare(X[i % X.shape[0]])
+        w, c = time.perf_counter(), time.process_time()
+        system.predict(row, k)
+        wall.append(time.perf_counter() - w)
+        cpu.append(time.process_time() - c)
+        if len(wall) > 2 * WARM_UP and time.perf_counter() - started > SECONDS_FOR_SINGLES:
+            break
+    return 1000 * float(np.median(wall[WARM_UP:])), 1000 * float(np.median(cpu[WARM_UP:]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,120 @@
+"""What pages are made of: tables of lines, and how they were made."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from declared import Figures, Lines
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "faiss-cpu")
+COSTS = {
+    "train s": "train_s",
+    "memory MiB": "memory_mib",
+    "model MiB": "model_mib",
+    "batch ms": "batch_ms",
+    "single ms": "single_ms",
+}
+TIMES = ("train_s", "batch_ms", "single_ms", "single_wall_ms")
+HOW = (
+    "Each row is a process of its own with one thread on one core; peers have their best published "
+    "settings, metarank its defaults. *train*: CPU seconds from data in memory to a model; *memory*: peak"
+    " resident MiB of reading and training, the imported packages included; *model*: MiB on disk; "
+    "*batch*: CPU milliseconds a test row, all in one call; *single*: median CPU milliseconds of calls "
+    "with one row each. Other processes and machines change times: compare them within a table. Rows "
+    "marked ~ were measured by an earlier run of the same version and settings on the same data; their "
+    "times are scaled by the time of a fixed piece of work that each run measures."
+)
+
+
+def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def systems_table(
+    lines: Lines, dataset: str, metrics: Sequence[str], costs: Sequence[str] = tuple(COSTS)
+) -> str:
+    """Quality in per cent and costs of every list of a set; medians over seeds; the best is bold."""
+    named: dict[str, list[Figures]] = {}
+    failed = []
+    for line in lines:
+        if line["set"] == dataset and "failed" in line:
+            failed.append([f"{line['system']}: {line['failed']}", *[""] * (len(metrics) + len(costs))])
+        elif line["set"] == dataset:
+            for name, quality in line["quality"].items():
+                mark = " ~" if line.get("from_file") else ""
+                row = f"{line['system']}{f', {name}' if name else ''}{mark}"
+                named.setdefault(row, []).append({**scaled(line, lines), **quality})
+    values = {
+        row: [
+            statistics.median(each[key] for each in found) for key in (*metrics, *(COSTS[c] for c in costs))
+        ]
+        for row, found in named.items()
+    }
+    rows = []
+    for name, row in values.items():
+        quality = []
+        for i, value in enumerate(row[: len(metrics)]):
+            is_best = value == max(other[i] for other in values.values())
+            quality.append(
+                "–" if math.isnan(value) else f"**{100 * value:.1f}**" if is_best else f"{100 * value:.1f}"
+            )
+        rows.append([name, *quality, *map(number, row[len(metrics) :])])
+    return table(["", *metrics, *costs], rows + failed)
+
+
+def scaled(line: Figures, lines: Lines) -> Figures:
+    """A line with the times that it would have had on the machine, and beside the load, of this run."""
+    if not line.get("from_file"):
+        return line
+    now = statistics.median(
+        each["yardstick_s"] for each in lines if "yardstick_s" in each and not each.get("from_file")
+    )
+    return {**line, **{key: line[key] * now / line["yardstick_s"] for key in TIMES}}
+
+
+def sizes(described: Figures) -> str:
+    return (
+        f"{described['n']:,.0f} training and {described['n_test']:,.0f} test rows, "
+        f"{described['D']:,.0f} features ({described['nnz_per_row']:.0f} non-zeros a row), "
+        f"{described['L']:,.0f} labels ({described['labels_per_row']:.1f} a row)."
+    )
+
+
+def provenance(lines: Lines, commit: str, command: str) -> str:
+    made = sorted({line["made"] for line in lines if not line.get("from_file")})
+    seeds = sorted({line["seed"] for line in lines})
+    versions = {f"{line['peer']} {line['version']}" for line in lines if "version" in line and line["peer"]}
+    yardsticks = [line["yardstick_s"] for line in lines if "yardstick_s" in line]
+    days = " to ".join(dict.fromkeys([made[0], made[-1]])) if made else "lines of peers alone"
+    seeds_told = ", ".join(map(str, seeds))
+    least, most = f"{min(yardsticks):.2f}", f"{max(yardsticks):.2f}"
+    told = [
+        f"metarank at {commit[:12]}, {days}, `{command}`",
+        f"{cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seeds {seeds_told}",
+        ", ".join(f"{package} {version(package)}" for package in PACKAGES),
+        *sorted(versions),
+        f"the fixed piece of work took {least} to {most} CPU s in {len(yardsticks)} cells",
+        *(f"sha256 of {name} as text: {found['checksum']}" for name, found in lines.sets.items()),
+    ]
+    return "\n".join(f"- {line}" for line in told)
+
+
+def cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

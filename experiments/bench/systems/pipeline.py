@@ -1,0 +1,55 @@
+"""The whole of metarank: arguments of `MetaRanker`; `weights` are propensity weights to rank by in turn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import metarank
+from metarank import MetaRanker, Ranking
+from metarank.data import Dataset
+
+CUTS = ("micro-f1", "macro-f1", "example-f1")
+
+
+class System:
+    def __init__(self, params: dict[str, Any], threads: int) -> None:
+        self.version = metarank.__version__
+        arguments = dict(params)
+        self.weights = arguments.pop("weights", [])
+        self.model = MetaRanker(n_jobs=threads, **arguments)
+
+    def read(self, folder: Path) -> None:
+        names = json.loads((folder / "names.json").read_text())
+        self.train_set = Dataset(sp.load_npz(folder / "X.npz"), sp.load_npz(folder / "Y.npz"), **names)
+        excluded = folder / "exclude.npz"
+        self.exclude = sp.load_npz(excluded) if excluded.is_file() else None
+
+    def train(self) -> None:
+        self.model.fit(self.train_set, exclude=self.exclude)
+
+    def save(self, folder: Path) -> None:
+        self.model.save(folder)
+        del self.train_set, self.exclude
+        self.model = metarank.load(folder)
+
+    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        return X
+
+    def predict(self, rows: sp.csr_matrix, k: int) -> Ranking:
+        return self.model.rank(rows, k=k)
+
+    def top(self, predicted: Ranking, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return predicted.labels, predicted.scores
+
+    def lists(self, rows: sp.csr_matrix, k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        ranked = {w: self.model.rank(rows, k=k, propensity_weight=w) for w in self.weights}
+        return {f"weight {weight}": (found.labels, found.scores) for weight, found in ranked.items()}
+
+    def cuts(self, rows: sp.csr_matrix) -> dict[str, sp.csr_matrix]:
+        """The label sets after the cut that was learned for each metric."""
+        return {metric: self.model.predict(rows, optimize=metric) for metric in CUTS}

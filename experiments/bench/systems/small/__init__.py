@@ -1,0 +1,35 @@
+"""The systems of Yang & Gopal (2012), and what a user would pick today, by name."""
+
+from systems.small.linear import RBFSVM, BinarySVM, ClassifierChainLR, LogisticOneVsRest
+from systems.small.neighbors import IBLR, IBLRPlus, MLkNN
+from systems.small.rank_svm import RankSVM
+from systems.small.rankers import (
+    PaperLambdaRank,
+    PaperListNet,
+    PaperLogistic,
+    PaperRankSVM,
+    PaperSVMMAP,
+)
+from systems.small.trees import ExtraTrees, LightGBMOneVsRest, RandomForest
+
+KINDS = {
+    kind.__name__: kind
+    for kind in (
+        BinarySVM,
+        RankSVM,
+        IBLR,
+        IBLRPlus,
+        MLkNN,
+        LogisticOneVsRest,
+        RBFSVM,
+        ClassifierChainLR,
+        LightGBMOneVsRest,
+        ExtraTrees,
+        RandomForest,
+        PaperSVMMAP,
+        PaperRankSVM,
+        PaperLambdaRank,
+        PaperListNet,
+        PaperLogistic,
+    )
+}

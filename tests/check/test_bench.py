@@ -1,0 +1,176 @@
+"""experiments/bench: figures say what they claim, cells are run once, a page is that of its lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from studies import study
+
+from metarank import Ranking, metrics
+
+with study("bench"):
+    import cells
+    import excerpts
+    import judging
+    import measure
+    import pages
+    from declared import Lines, Measure, Study, System
+    from studies import thousands
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc"
+)
+
+
+def set_of(folder: Path, **matrices: list[list[float]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in matrices.items():
+        sp.save_npz(folder / f"{name}.npz", sp.csr_matrix(np.array(rows, np.float32)))
+    return folder
+
+
+def test_quality_of_lists_made_by_hand(tmp_path):
+    # Label 0 is frequent, label 1 has one training row, label 2 none.
+    folder = set_of(tmp_path, Y=[[1, 0, 0, 1]] * 6 + [[0, 1, 0, 1]], Y_test=[[1, 1, 0, 0], [0, 1, 0, 0]])
+    labels, scores = np.array([[0, 2], [3, 1]], np.int32), np.array([[0.9, 0.2], [0.8, 0.5]], "f4")
+    np.savez(tmp_path / "c.npz", **{"/labels": labels, "/scores": scores})
+    values = judging.of_lists(folder, tmp_path / "c.npz")[""]
+    assert set(values) == {*judging.RANKING, judging.TAIL, *judging.F1}
+    assert (values["P@1"], values["R@100"], values["C@5"]) == (0.5, 0.75, 1.0)
+    assert values[judging.TAIL] == 0.5  # of the two test labels that are label 1
+    assert values["micro-F1"] == pytest.approx(4 / 6)  # the first three pairs by score, two of them right
+
+
+def test_what_is_out_of_the_question_is_not_judged(tmp_path):
+    folder = set_of(tmp_path, Y=[[1, 1, 1]] * 4, Y_test=[[0, 1, 0]], exclude_test=[[1, 0, 0]])
+    cut = {"cut indptr": np.array([0, 2]), "cut labels": np.array([0, 1])}
+    arrays = {f"{name.lower()}/{part}": array for name in judging.F1 for part, array in cut.items()}
+    arrays |= {"/labels": np.array([[0, 1, -1]], np.int32), "/scores": np.array([[2, 1, -np.inf]], "f4")}
+    np.savez(tmp_path / "c.npz", **arrays)
+    values = judging.of_lists(folder, tmp_path / "c.npz")[""]
+    assert values["P@1"] == values["micro-F1"] == values["example-F1"] == 1.0
+    assert values["macro-F1"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_best_threshold_is_the_best_of_all_thresholds(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 4, (6, 5)).astype(np.float32)
+    Y = sp.csr_matrix((rng.random((6, 5)) < 0.3).astype(np.float32))
+    labels = np.argsort(-scores, axis=1, kind="stable").astype(np.int32)
+    best = judging.best_f1(Y, Ranking(labels, np.take_along_axis(scores, labels, 1), 5))
+    for name, value in best.items():
+        tried = [
+            metrics.evaluate(Y, None, [name], Y_pred=sp.csr_matrix((scores > t).astype("f4")))[name]
+            for t in range(-1, 4)
+        ]
+        assert value == pytest.approx(max(tried))
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """A bench with one small set, and a study of two systems, of which one fails."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((60, 8)), np.eye(4)[rng.integers(0, 4, 60)]
+    folder = set_of(tmp_path / "sets" / "toy", X=X, Y=Y, X_test=X[:20], Y_test=Y[:20])
+    names = dict.fromkeys(("label_names", "label_texts", "feature_names"))
+    (folder / "names.json").write_text(json.dumps(names))
+    sizes = {"n": 60, "n_test": 20, "D": 8, "L": 4, "nnz_per_row": 8, "labels_per_row": 1}
+    (folder / "set.json").write_text(json.dumps({"checksum": "c0ffee", **sizes}))
+    monkeypatch.setattr(cells, "PEERS", tmp_path / "peers.jsonl")
+    systems = (
+        System("Parabel", "shortlister", {"estimator": "Parabel"}),
+        System("absent", "shortlister", {"estimator": "Nothing"}),
+    )
+    study = Study(
+        "toys",
+        ("toy",),
+        systems,
+        judging.of_lists,
+        lambda lines: pages.systems_table(lines, "toy", ["P@1"]),
+        Measure(k=3, singles=5, limit=120),
+    )
+    return cells.Bench(tmp_path, "abc"), study
+
+
+def test_cells_are_run_once_and_failures_are_rows_that_are_tried_again(bench):
+    place, study = bench
+    lines = place.carry_out(study.cells(["toy"]))
+    assert "AttributeError" in lines[1]["failed"]
+    assert lines[0]["quality"][""]["P@1"] > 0.2
+    assert lines[0]["train_s"] > 0
+    assert lines[0]["memory_mib"] > lines[0]["imports_mib"] > 10
+    again = cells.Bench(place.run.parents[1], "abc").carry_out(study.cells(["toy"]))
+    assert json.dumps(again[0]) == json.dumps(lines[0])
+    other = cells.Bench(place.run.parents[1], "another").carry_out(study.cells(["toy"]))
+    assert other[0]["commit"] == "another"
+    assert other[0]["answers_sha256"] == lines[0]["answers_sha256"]
+    page = study.page(Lines(lines, {"toy": {}}))
+    assert page.splitlines()[2].startswith("| Parabel | **")
+    assert "absent: exit 1" in page.splitlines()[3]
+
+
+def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
+    place, study = bench
+    peer = System("peer", "omikuji", {}, peer="omikuji", kept=True)
+    study = Study("toys", ("toy",), (*study.systems[:1], peer), study.judge, study.page, study.measure)
+    ours, theirs = study.cells(["toy"])
+    line = place.carry_out([ours])[0]
+    cells.keep_peers([{**line, "key": theirs.key, "system": "peer", "peer": "omikuji", "yardstick_s": 0.1}])
+    lines = place.carry_out([ours, theirs])
+    now = line["yardstick_s"]
+    shown = pages.scaled(lines[1], Lines(lines, {}))
+    assert shown["train_s"] == pytest.approx(line["train_s"] * now / 0.1)
+    assert "| peer ~ |" in study.page(Lines(lines, {"toy": {}}))
+    # Of another set, a line stands for nothing.
+    cells.keep_peers([{**line, "key": theirs.key, "peer": "omikuji", "checksum": "other"}])
+    assert "not installed" in cells.Bench(place.run.parents[1], "b").carry_out([theirs])[0]["failed"]
+
+
+def test_systems_differ_in_name_and_one_fast_peer_always_runs():
+    systems = thousands.STUDY.systems
+    assert len({system.name for system in systems}) == len(systems)
+    for name in thousands.STUDY.sets:
+        assert any(s.peer and not s.kept and s.runs_on(name) for s in systems)
+
+
+def test_the_peak_of_memory_begins_at_the_start_of_the_clock():
+    before = measure.start_of_peak()
+    block = np.ones(4 << 20)
+    assert measure.memory("VmHWM") - before > 0.9 * block.nbytes / 2**20
+
+
+PAGE = """# Page
+
+## In short
+
+Text.
+
+| set |  | MAP | F1 |
+| --- | --- | --- | --- |
+| a | ours | **.9** | .8 |
+|  | theirs | .7 | .6 |
+
+More.
+
+## Last
+
+None.
+"""
+
+
+def test_excerpts_are_the_tables_of_pages(tmp_path):
+    (tmp_path / "p.md").write_text(PAGE)
+    before, after = "<!-- excerpt: p.md | In short | F1 -->", "<!-- end of excerpt -->"
+    wanted = "| set |  | F1 |\n| --- | --- | --- |\n| a | ours | .8 |\n|  | theirs | .6 |"
+    document = f"One.\n\n{before}\nold\n{after}\n\nTwo."
+    filled = excerpts.filled(document, tmp_path)
+    assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
+    assert excerpts.filled(filled, tmp_path) == filled
+    for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
+        with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
+            excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
