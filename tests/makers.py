@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
 from metarank.data import make_extreme, make_multilabel
-from metarank.model.answering.request import read_request
+from metarank.model.answering.answer import read_request
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.trees.hierarchy import Hierarchy
@@ -118,8 +118,8 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 def candidates(model: MetaRanker, X: Any) -> Candidates:
     """What the sources of a model propose."""
-    asked, (rows, _, _, given) = model.answering(), read_request(model.fitted_, X)
-    return asked.united(asked.proposed(rows, given)[1], rows.shape[0])
+    asked, request = model.answering(), read_request(model.fitted_, X)
+    return asked.united(asked.proposed(request)[1], request.n_rows)
 
 
 def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:

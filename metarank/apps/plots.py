@@ -13,7 +13,7 @@ import numpy as np
 
 from metarank._util.extra import require_extra
 from metarank.apps.report.charts import COLOURS
-from metarank.apps.report.content import Report, measure_report
+from metarank.apps.report.content import LENGTH, SHARES, Report, measure_report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _MARKERS = "os^Dvp"
 _INK, _SOFT, _RULE = "#1c2430", "#5a6675", "#dfe4ea"
-_LENGTH = "k (length of the list)"
 _METRIC = {"auc": "AUC", "ndcg@10": "nDCG@10"}
 _FAINT = 0.28
 
@@ -72,14 +71,12 @@ def recall_by_frequency(report: Report, ax: Axes | None = None) -> Axes:
 
 def precision(report: Report, ax: Axes | None = None) -> Axes:
     """P@k of each method over k."""
-    return _lines(
-        ax, report.precision, report.ks, "k (length of the list)", "share of the first k that is relevant"
-    )
+    return _lines(ax, report.precision, report.ks, LENGTH, SHARES["precision"])
 
 
 def recall(report: Report, ax: Axes | None = None) -> Axes:
     """R@k of each method over k."""
-    return _lines(ax, report.recall, report.ks, _LENGTH, "share of the relevant found")
+    return _lines(ax, report.recall, report.ks, LENGTH, SHARES["recall"])
 
 
 def precision_recall(report: Report, ax: Axes | None = None) -> Axes:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +21,9 @@ from metarank._util.modules import outside
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder
-from metarank.data.scaling import FeatureTransform
+from metarank.data.scaling import FeatureTransform, inverse_spread
 from metarank.data.tables import logger
+from metarank.data.vectorizer import count_terms
 from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import CATEGORIES, KINDS, NUMBERS, BlockColumns, side_by_side
@@ -75,10 +78,8 @@ class NumbersEncoder(Saved):
         values = np.where(known, X, 0).astype(np.float64)
         mean = values.sum(axis=0) / n
         spread = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(axis=0) / n)
-        # A spread within rounding of the values is no spread.
-        flat = spread <= 1e-6 * np.abs(values).max(axis=0, initial=0.0)
         self.mean = mean.astype(np.float32)
-        self.scale = np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, spread)).astype(np.float32)
+        self.scale = inverse_spread(spread, values).astype(np.float32)
         self.missing = np.flatnonzero(~known.all(axis=0)).astype(np.int32)
         return self.encode(X)
 
@@ -121,26 +122,19 @@ class CategoriesEncoder(Saved):
 
     def encode(self, X: np.ndarray) -> sp.csr_matrix:
         """Features of new rows, float32 CSR (n, categories)."""
-        parts = []
-        for known, values in zip(self.categories, X.T):
-            place = {value: j for j, value in enumerate(known)}
-            at = np.array([place.get(value, -1) for value in values], np.int32)
-            rows = np.flatnonzero(at >= 0)
-            ones = np.ones(len(rows), np.float32)
-            parts.append(sp.csr_matrix((ones, (rows, at[rows])), shape=(len(at), len(known))))
-        return sp.csr_matrix(side_by_side(parts))
+        cells = [(column, value) for column, known in enumerate(self.categories) for value in known]
+        place = {cell: j for j, cell in enumerate(cells)}
+        return count_terms((enumerate(row) for row in X), place, len(cells)).astype(np.float32)
 
-    def unseen(self, X: np.ndarray) -> np.ndarray:
-        """How many rows have a category that `fit` did not meet, int (d,)."""
-        return np.array(
-            [
-                sum(value is not None and value not in known for value in values)
-                for known, values in zip(map(set, self.categories), X.T)
-            ],
-            np.int64,
-        )
+    def unseen(self, X: np.ndarray) -> list[int]:
+        """How many rows have a category that `fit` did not meet, column by column."""
+        return [
+            sum(value is not None and value not in known for value in values)
+            for known, values in zip(map(set, self.categories), X.T)
+        ]
 
 
+@dataclass(eq=False)
 class EncodedBlock(Saved):
     """A block of a model: what it is, and how its data become features.
 
@@ -160,7 +154,7 @@ class EncodedBlock(Saved):
     name: str
     kind: str
     columns: list[str]
-    encoder: Any
+    encoder: Any = None
     weight: float = 1.0
     length: float = 1.0
 
@@ -172,11 +166,6 @@ class EncodedBlock(Saved):
         Number("length", 0, float(np.finfo(np.float32).max)),
         Object("encoder", Saved),
     )
-
-    def __init__(self, name: str, kind: str, columns: Sequence[str] = ()) -> None:
-        self.name = name
-        self.kind = kind
-        self.columns = list(columns)
 
     def fit_encode(self, data: Any, alone: bool, language: str | None) -> Features:
         """Learn the encoding; return the features, on the scale of a model of this block alone if `alone`."""
@@ -255,13 +244,7 @@ def _tell_of_unseen(column: str, n: int, n_rows: int) -> None:
 
 def scaled(features: Features, factor: float) -> Features:
     """Features times a factor."""
-    if factor == 1:
-        return features
-    if isinstance(features, np.ndarray):
-        return features * np.float32(factor)
-    out = features.copy()
-    out.data *= np.float32(factor)
-    return out
+    return features if factor == 1 else features * np.float32(factor)
 
 
 def _check_parts(known: Known) -> None:
@@ -302,7 +285,7 @@ class BlocksEncoder(InputEncoder):
         ValueError, TypeError
             If a block has nothing to learn from, such as texts without words.
         """
-        self.parts = [EncodedBlock(name, kind, X.columns.get(name, ())) for name, kind in X.kinds.items()]
+        self.parts = [EncodedBlock(name, kind, X.columns.get(name, [])) for name, kind in X.kinds.items()]
         alone, fields = len(self.parts) == 1, X.text_names
         if len(fields) > 1:
             joint = _JOIN.join(fields)
@@ -393,13 +376,11 @@ class BlocksEncoder(InputEncoder):
     @property
     def columns(self) -> list[BlockColumns]:
         """The columns of the features, by block."""
-        out: list[BlockColumns] = []
-        start = 0
-        for part in self.used:
-            stop = start + part.encoder.n_features
-            out.append(BlockColumns(part.name, part.kind, start, stop, part.is_dense, part.words))
-            start = stop
-        return out
+        ends = accumulate((part.encoder.n_features for part in self.used), initial=0)
+        return [
+            BlockColumns(part.name, part.kind, start, stop, part.is_dense, part.words)
+            for part, (start, stop) in zip(self.used, pairwise(ends))
+        ]
 
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """See `InputEncoder.rows_of_names`; empty in blocks without words."""
@@ -437,3 +418,8 @@ class BlocksEncoder(InputEncoder):
         self.transform: FeatureTransform = (
             alone.transform if isinstance(alone, InputEncoder) else FeatureTransform()
         )
+
+
+def needed_blocks(encoder: InputEncoder) -> list[EncodedBlock]:
+    """The blocks that every new row must have; none where a model is not of blocks."""
+    return encoder.needed if isinstance(encoder, BlocksEncoder) else []

@@ -14,10 +14,12 @@ from metarank._util.json import first_repeated, parse_json
 from metarank.types.block_columns import CATEGORIES, KINDS, NUMBERS
 from metarank.types.checks import check_features, check_writable
 from metarank.types.containers import (
+    NUMBER,
     as_list,
     is_missing,
     is_number_type,
     library_of,
+    no_numbers,
     table_columns,
     type_name,
 )
@@ -28,7 +30,6 @@ _WHOLE, _TRUTH = re.compile(r"(0|-?[1-9][0-9]*)\.0+"), {"true": "True", "false":
 # A column of texts holds categories if so few values, of so few words, repeat in so many rows.
 _MOST_CATEGORIES, _LEAST_REPEATS, _MOST_WORDS = 100, 10, 3
 _VECTOR = (list, tuple, np.ndarray)
-_NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
 
 Where = Callable[[int], str]
 _ROW: Where = "row {}".format
@@ -132,6 +133,7 @@ class Blocks(Mapping[str, Any]):
         Parameters
         ----------
         X : dict, table or Blocks
+            The columns of `Blocks` of numbers and categories may stand in other blocks, as a file has them.
         kinds : mapping of name to kind
         columns : mapping of name to list of str
             The columns of blocks of numbers and categories.
@@ -143,37 +145,37 @@ class Blocks(Mapping[str, Any]):
         ValueError, TypeError
             If a block or column is missing, there is one more, or one does not suit its kind.
         """
+        if isinstance(X, Blocks) and (X.kinds, X.columns) == (kinds, columns):
+            return X
         given = _by_name(X, f"X must be a dict of the blocks {', '.join(kinds)}, or a data frame, as in fit")
-        unread = dict.fromkeys(given)
-        parts: dict[str, Any] = {}
-        for name, kind in kinds.items():
+        groups: dict[str, list[str]] = {}
+        for name in kinds:
             wanted = list(columns.get(name, ()))
             keys = [name] if name in given or not wanted else wanted
             if name in optional and not any(key in given for key in keys):
                 continue
-            for key in keys:
-                if key not in given:
-                    what = "block" if keys == [name] else "column"
-                    raise ValueError(f"X must have the {what} {key!r}, as in fit; it has {', '.join(given)}")
-                unread.pop(key, None)
-            if isinstance(X, Blocks) and X.kinds[name] == kind:
-                read = [(X[name], X.columns.get(name, []))]
-            else:
-                read = [part_of(kind, key, _plain(X, key, given[key])) for key in keys]
-            parts[name] = _joined([part for part, _ in read])
-            names = [column for _, found in read for column in found]
-            has_names = isinstance(X, Blocks) or hasattr(given[keys[0]], "columns")
+            if missing := [key for key in keys if key not in given]:
+                what = "block" if keys == [name] else "column"
+                raise ValueError(
+                    f"X must have the {what} {missing[0]!r}, as in fit; it has {', '.join(given)}"
+                )
+            groups[name] = keys
+        read = {key for keys in groups.values() for key in keys}
+        if unread := [name for name in given if name not in read]:
+            raise ValueError(
+                f"X must have no other block than in fit ({', '.join(kinds)}), got {unread[0]!r}: "
+                "leave it out"
+            )
+        out = _of_groups(given, groups, kinds)
+        for name, names in out.columns.items():
+            wanted = list(columns.get(name, ()))
+            has_names = hasattr(given[groups[name][0]], "columns")
             if names != wanted if has_names else len(names) != len(wanted):
                 raise ValueError(
                     f"the block {name!r} of X must have the columns {', '.join(wanted)}, as in fit; got "
                     f"{', '.join(names)}"
                 )
-        if unread:
-            raise ValueError(
-                f"X must have no other block than in fit ({', '.join(kinds)}), got {next(iter(unread))!r}: "
-                "leave it out"
-            )
-        return cls(parts, kinds, columns)
+        return cls(out.parts, kinds, columns)
 
     def take(self, rows: Any) -> Blocks:
         """Some rows (ids, slice or mask), in the given order."""
@@ -233,14 +235,21 @@ def grouped(
         if of.setdefault(block, kind) != kind:
             raise ValueError(f"X must have no column {block!r} that is not of {block}: rename it")
         groups.setdefault(block, []).append(name)
+    return _of_groups(given, groups, of, where)
+
+
+def _of_groups(
+    given: Mapping[str, Any], groups: Mapping[str, list[str]], kinds: Mapping[str, str], where: Where = _ROW
+) -> Blocks:
+    """Blocks of these kinds, each of one or several entries."""
     parts: dict[str, Any] = {}
     columns: dict[str, list[str]] = {}
     for block, members in groups.items():
-        read = [part_of(of[block], name, given[name], where) for name in members]
-        parts[block] = _joined([part for part, _ in read])
-        if of[block] in (NUMBERS, CATEGORIES):
+        read = [part_of(kinds[block], name, given[name], where) for name in members]
+        parts[block] = read[0][0] if len(read) == 1 else np.concatenate([part for part, _ in read], axis=1)
+        if kinds[block] in (NUMBERS, CATEGORIES):
             columns[block] = [name for _, names in read for name in names]
-    return Blocks(parts, of, columns)
+    return Blocks(parts, kinds, columns)
 
 
 def holds_blocks(X: Any) -> bool:
@@ -249,21 +258,14 @@ def holds_blocks(X: Any) -> bool:
         return False
     if isinstance(X, Mapping):
         return True
-    return any(not (is_number_type(c) or _holds_numbers(c)) for _, c in table_columns(X) or ())
-
-
-def _holds_numbers(column: Any) -> bool:
-    """Whether a column of any Python objects holds numbers alone."""
-    return type_name(column) == "object" and all(is_missing(v) or isinstance(v, _NUMBER) for v in column)
-
-
-def _plain(X: Any, name: str, part: Any) -> Any:
-    """Data of a block as they may be read anew: texts may look like categories where rows are few."""
-    return part[:, 0].tolist() if isinstance(X, Blocks) and X.kinds[name] == CATEGORIES else part
+    return any(no_numbers(column) is not None for _, column in table_columns(X) or ())
 
 
 def _by_name(X: Any, rule: str = "X must be a dict of blocks or a data frame") -> dict[str, Any]:
-    """The entries of a dict, or the columns of a table."""
+    """The entries of a dict, the columns of a table, or the blocks and columns in `Blocks`."""
+    if isinstance(X, Blocks):
+        single = {c: X[name][:, j] for name, own in X.columns.items() for j, c in enumerate(own)}
+        return single | {name: part for name, part in X.items() if name not in X.columns}
     if isinstance(X, Mapping):
         return dict(X)
     library_of(X, "X")
@@ -278,10 +280,6 @@ def _by_name(X: Any, rule: str = "X must be a dict of blocks or a data frame") -
 
 def _n_rows(part: Any) -> int:
     return int(part.shape[0]) if hasattr(part, "shape") else len(part)
-
-
-def _joined(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _kind_of(name: str, data: Any) -> str:
@@ -303,7 +301,7 @@ def _kind_of(name: str, data: Any) -> str:
         return CATEGORIES if _are_categories(values) else "text"
     if isinstance(first, _VECTOR):
         return "vector"
-    if first is None or isinstance(first, _NUMBER):
+    if first is None or isinstance(first, NUMBER):
         return NUMBERS
     raise TypeError(
         f"the block {name!r} of X must hold texts, numbers, vectors or categories, got "
@@ -347,10 +345,8 @@ def part_of(kind: str, name: str, data: Any, where: Where = _ROW) -> tuple[Any, 
     if kind == CATEGORIES:
         rule = "texts or integers"
         cells = [_cells(column, category_of, called, rule, where) for column in columns.values()]
-        out = np.empty((len(cells[0]) if cells else 0, len(cells)), object)
-        for j, values in enumerate(cells):
-            out[:, j] = values
-        return out, list(columns)
+        shape = len(cells), len(cells[0]) if cells else 0
+        return np.array(cells, object).reshape(shape).T, list(columns)
     if not isinstance(data, np.ndarray) or data.ndim == 1:
         read = [
             column
@@ -402,7 +398,7 @@ def number_of(cell: Any) -> float:
     if isinstance(cell, str):
         text = cell.strip().lower()
         return float(text == "true") if text in _TRUTH else float(text or "nan")
-    if not isinstance(cell, _NUMBER):
+    if not isinstance(cell, NUMBER):
         raise TypeError(f"expected a number, got {cell!r:.80}")
     return float(cell)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from metarank.data.tables import Table, listed, naming, read_csv, read_file
 # Columns of a svmlight file beside its features, which go by their numbers.
 GRADE, QUERY = "grade", "qid"
 
-_DELIMITERS = (",", "\t", ";")
 _SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
 _YES_NO = {"yes": 1.0, "no": 0.0}
 
@@ -30,36 +30,31 @@ class Columns:
     Attributes
     ----------
     path : str
-    n_rows : int
     names : list of str
         All columns, in the order of the file.
-    dense : dict of str to float64 array (n,)
-        Numbers; NaN where there was none.
+    numeric : dict of str to int
+        The columns of numbers, in the order of the file, and the place of each in `values`.
+    values : float64 array or CSC matrix (n, d)
+        Numbers; NaN where there was none. A svmlight file is sparse.
     wrong : dict of str to str
         For each column that does not hold numbers, what it holds: the first text, its type, or queries.
-    ids : array (n,) or None
-        The column of ids that was asked for, or svmlight's `qid`: integers where all are, else strings.
     query : str or None
-        The name of that column.
-    sparse : CSR matrix, or None
-        The features of a svmlight file, a column a name of `sparse_names`.
-    sparse_names : list of str
+        The column of ids that was asked for, or svmlight's `qid`.
+    ids : array (n,) or None
+        What that column holds: integers where all are, else strings.
     """
 
     path: str
-    n_rows: int
     names: list[str]
-    dense: dict[str, np.ndarray]
-    wrong: dict[str, str] = field(default_factory=dict)
-    ids: np.ndarray | None = None
+    numeric: dict[str, int]
+    values: np.ndarray | sp.csc_matrix
+    wrong: dict[str, str]
     query: str | None = None
-    sparse: sp.csr_matrix | None = None
-    sparse_names: list[str] = field(default_factory=list)
+    ids: np.ndarray | None = None
 
     @property
-    def numeric(self) -> list[str]:
-        """The columns of numbers, in the order of the file."""
-        return [name for name in self.names if name not in self.wrong]
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
 
     def numbers(self, name: str, option: str) -> np.ndarray:
         """One column, float64 (n,); `option` is who asks, for the message.
@@ -69,20 +64,17 @@ class Columns:
         ValueError
             If there is no such column, it does not hold numbers, or lacks one in some row.
         """
-        if name in self.dense:
-            values = self.dense[name]
-        elif self.sparse is not None and name in self.sparse_names:
-            column = self.sparse[:, [self.sparse_names.index(name)]]
-            values = column.toarray().ravel().astype(np.float64)
-        elif name in self.wrong:
+        if name in self.wrong:
             raise ValueError(
                 f"{self.path}: {option} must name columns of numbers, {name!r} holds {self.wrong[name]}"
             )
-        else:
-            raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
+        self._check(name in self.numeric, name, option)
+        column = self.values[:, [self.numeric[name]]]
+        values = (column if isinstance(column, np.ndarray) else column.toarray()).ravel()
         if np.isnan(values).any():
-            row = int(np.flatnonzero(np.isnan(values))[0])
-            raise ValueError(f"{self.path}: the column {name!r} has no number at row {row}")
+            raise ValueError(
+                f"{self.path}: the column {name!r} has no number at row {np.isnan(values).argmax()}"
+            )
         return values
 
     def matrix(self, names: Sequence[str], option: str) -> np.ndarray | sp.csr_matrix:
@@ -93,17 +85,17 @@ class Columns:
         ValueError
             As `numbers`. A feature that no row of a sparse file has is 0.
         """
-        if self.sparse is None or any(name in self.dense for name in names):
+        if isinstance(self.values, np.ndarray):
             return np.column_stack([self.numbers(name, option) for name in names]).astype(np.float32)
-        place = {name: j for j, name in enumerate(self.sparse_names)}
         for name in names:
-            if name not in place and not name.isdigit():
-                raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
+            self._check(name in self.numeric or name.isdigit(), name, option)
         # What no row of the file has stands in a column of zeros behind the others.
-        none = sp.csr_matrix((self.n_rows, 1), dtype=self.sparse.dtype)
-        return sp.csr_matrix(
-            sp.hstack([self.sparse, none], "csr")[:, [place.get(n, len(place)) for n in names]]
-        )
+        filled = sp.hstack([self.values, sp.csc_matrix((self.n_rows, 1))], "csc")
+        return sp.csr_matrix(filled[:, [self.numeric.get(name, -1) for name in names]], dtype=np.float32)
+
+    def _check(self, is_known: bool, name: str, option: str) -> None:
+        if not is_known:
+            raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
 
 
 def read_columns(path: PathLike, ids: str | None = None) -> Columns:
@@ -135,7 +127,7 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     >>> _ = path.write_text("query,age,job,clicks\\nq1,31,cook,0\\nq2,,smith,1\\n")
     >>> columns = read_columns(path, ids="query")
     >>> columns.numeric, columns.wrong["job"], columns.ids.tolist(), columns.numbers("clicks", "target")
-    (['age', 'clicks'], "'cook' at row 0", ['q1', 'q2'], array([0., 1.]))
+    ({'age': 0, 'clicks': 1}, "'cook' at row 0", ['q1', 'q2'], array([0., 1.]))
     """
     path = Path(path)
     if path.is_dir():
@@ -162,11 +154,11 @@ def _table(path: Path, content: bytes) -> Table:
     head = next((line for line in io.StringIO(text) if line.strip()), "")
     if not head:
         raise ValueError("the file is empty")
-    return read_csv(text, max(_DELIMITERS, key=head.count), str(path))
+    return read_csv(text, max(",\t;", key=head.count), str(path))
 
 
 def _of_table(table: Table, ids: str | None) -> Columns:
-    dense: dict[str, np.ndarray] = {}
+    found: dict[str, np.ndarray] = {}
     wrong: dict[str, str] = {}
     if "" in table.columns:
         raise ValueError(f"every column must have a name, column {list(table.columns).index('')} has none")
@@ -174,81 +166,78 @@ def _of_table(table: Table, ids: str | None) -> Columns:
         if name == ids:
             wrong[name] = "queries"
         elif table.is_typed_number(name):
-            dense[name] = table.array(name)
+            found[name] = table.array(name)
         elif hasattr(cells, "type"):
             wrong[name] = f"the type {cells.type}"
         else:
-            dense[name], strange = _numbers_of(cells)
-            if strange is not None:
-                wrong[name] = f"{cells[strange]!r} at row {strange}"
-                del dense[name]
-    columns = Columns(table.name, table.n_rows, list(table.columns), dense, wrong)
-    if ids not in table.columns:
-        return columns
-    kept = table.cells(ids)
-    empty = next((i for i, value in enumerate(kept) if value is None or not str(value).strip()), None)
+            try:
+                found[name] = _numbers_of(cells)
+            except ValueError as error:
+                wrong[name] = str(error)
+    values = np.reshape([*found.values()], (len(found), table.n_rows)).T
+    places = {name: place for place, name in enumerate(found)}
+    columns = Columns(table.name, list(table.columns), places, values, wrong)
+    return columns if ids not in table.columns else replace(columns, query=ids, ids=_ids(table, ids))
+
+
+def _ids(table: Table, column: str) -> np.ndarray:
+    """The cells of a column, each of which must hold something: integers where all are, else strings."""
+    cells = table.cells(column)
+    empty = next((i for i, cell in enumerate(cells) if cell is None or not str(cell).strip()), None)
     if empty is not None:
-        raise ValueError(f"the column {ids!r} is empty at row {empty}: every row must have its query")
-    texts = np.array([str(value) for value in kept])
+        raise ValueError(f"the column {column!r} is empty at row {empty}: every row must have its query")
+    texts = np.array([str(cell) for cell in cells])
     try:
-        return replace(columns, ids=texts.astype(np.int64), query=ids)
+        return texts.astype(np.int64)
     except (ValueError, OverflowError):
-        return replace(columns, ids=texts, query=ids)
+        return texts
 
 
-def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
-    """The numbers in cells of text, NaN where a cell is blank; and the place of the first that is neither."""
-    try:
-        return np.array(cells, np.float64), None
-    except ValueError:
-        values = np.full(len(cells), np.nan)
+def _numbers_of(cells: Sequence[str]) -> np.ndarray:
+    """The numbers in cells of text, NaN where a cell is blank; ValueError tells the first that is neither."""
+    with suppress(ValueError):
+        return np.array(cells, np.float64)
+    values = np.empty(len(cells))
     for i, cell in enumerate(cells):
         word = cell.strip().lower()
         try:
             values[i] = _YES_NO[word] if word in _YES_NO else number_of(cell)
         except ValueError:
-            return values, i
-    return values, None
+            raise ValueError(f"{cell!r} at row {i}") from None
+    return values
 
 
 def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
     from sklearn.datasets import load_svmlight_file
 
-    has_queries = b"qid:" in _first_line(content)
     try:
         X, grades, queries = load_svmlight_file(
             io.BytesIO(content), dtype=np.float32, zero_based=True, query_id=True
         )
     except OverflowError as error:
         raise ValueError(f"a feature or a query has too large a number: {error}") from None
-    if has_queries and len(queries) != len(grades):
+    own = [QUERY] if b"qid:" in _first_line(content) else []
+    if own and len(queries) != len(grades):
         raise ValueError("every line must have its qid: or none")
     # Features mostly count from 1: where no row has a feature 0, there is none.
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
     features = [str(j) for j in range(first, X.shape[1])]
-    query = ids if ids is not None else QUERY if has_queries else None
-    names = [GRADE, *([QUERY] if has_queries else []), *features]
-    kept = None
-    if query == QUERY and has_queries:
-        kept = queries.astype(np.int64)
-    elif query in features:
+    query = ids if ids is not None else next(iter(own), None)
+    kept = queries.astype(np.int64) if query in own else None
+    if query in features:
         kept = X[:, [int(query)]].toarray().ravel()
     return Columns(
         path=str(path),
-        n_rows=len(grades),
-        names=names,
-        dense={GRADE: grades.astype(np.float64)},
-        wrong={QUERY: "queries"} if has_queries else {},
-        ids=kept,
+        names=[GRADE, *own, *features],
+        numeric={name: place for place, name in enumerate([GRADE, *features])},
+        values=sp.hstack([sp.csc_matrix(grades[:, None]), X[:, first:]], "csc"),
+        wrong=dict.fromkeys(own, "queries"),
         query=query,
-        sparse=sp.csr_matrix(X[:, first:]),
-        sparse_names=features,
+        ids=kept,
     )
 
 
 def _first_line(content: bytes) -> bytes:
     """The first line that is not blank and no comment."""
-    for line in io.BytesIO(content):
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            return line.rstrip()
-    return b""
+    lines = (line.rstrip() for line in io.BytesIO(content) if not line.lstrip().startswith(b"#"))
+    return next(filter(None, lines), b"")

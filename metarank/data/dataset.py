@@ -15,6 +15,7 @@ from metarank.data.separators import AUTO, check_separator, cut_labels
 from metarank.data.text_part import check_text_part
 from metarank.types.checks import check_features, check_labels, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.label_table import relabeled
 
 MISSING = "numbers may be missing in blocks, which data.Blocks.of makes of a data frame"
 
@@ -278,8 +279,8 @@ def from_texts(
     )
 
 
-def under_names(part: Dataset, names: Sequence[str]) -> sp.csr_matrix:
-    """Y with a column for each of some names of labels, which hold all those of the data set.
+def under_names(Y: sp.csr_matrix, own: Sequence[str] | None, names: Sequence[str]) -> sp.csr_matrix:
+    """Y (n, L) of labels by their own names with a column for each of some names, which hold all of those.
 
     Raises
     ------
@@ -287,7 +288,4 @@ def under_names(part: Dataset, names: Sequence[str]) -> sp.csr_matrix:
         If a name is missing; its argument is the name.
     """
     column = {name: j for j, name in enumerate(names)}
-    target = np.array([column[name] for name in part.label_names or ()], np.int32)
-    out = sp.csr_matrix((part.Y.data, target[part.Y.indices], part.Y.indptr), (part.n_rows, len(names)))
-    out.sort_indices()
-    return out
+    return relabeled(Y, np.array([column[name] for name in own or ()], np.int64), len(names))

@@ -15,10 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.dataset import MISSING, Dataset
-from metarank.data.label_text import label_text_matrix
-from metarank.data.scaling import FeatureTransform
+from metarank.data.scaling import FeatureTransform, idf_of
 from metarank.data.spelling import SpellingIndex
-from metarank.data.vectorizer import TextVectorizer, smooth_idf
+from metarank.data.vectorizer import TextVectorizer
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import BlockColumns
@@ -179,21 +178,16 @@ class InputEncoder(Saved):
         `words` are the names of the features, used where the model was trained on a bag of words.
         """
         if names is not None and words and not isinstance(features, np.ndarray) and self.vectorizer is None:
-            df = np.bincount(features.indices, minlength=self.n_features)
-            self.words, self.idf = list(words), smooth_idf(df, features.shape[0])
-        if names is None or self.feature_words is None:
-            return None
-        matrix = self.rows_of_names(names, texts)
-        return matrix if matrix.nnz else None
+            self.words, self.idf = list(words), idf_of(features)
+        matrix = None if names is None else self.rows_of_names(names, texts)
+        return None if matrix is None or matrix.nnz == 0 else matrix
 
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """Labels' names, and texts where there are any, as rows of the feature space; empty where unknown."""
-        longer = None if texts is None else [text or "" for text in texts]
-        if self.vectorizer is not None:
-            return label_text_matrix(names, longer, vectorizer=self.vectorizer)
-        if self.words is not None:
-            return label_text_matrix(names, longer, feature_names=self.words, idf=self.idf)
-        return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
+        reader = self._reader
+        if reader is None:
+            return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
+        return reader.transform(label_phrases(names, texts))
 
     def label_spelling(
         self, names: Sequence[str] | None, texts: Sequence[str] | None
@@ -221,21 +215,51 @@ class InputEncoder(Saved):
         """The words that the features stand for; None where they are unknown."""
         return self.words if self.vectorizer is None else self.vectorizer.vocabulary_
 
+    @property
+    def _reader(self) -> TextVectorizer | None:
+        """What makes features of texts; None where it is unknown what features stand for."""
+        if self.vectorizer is None and self.words is not None and self.idf is not None:
+            return TextVectorizer.of_words(self.words, self.idf)
+        return self.vectorizer
+
     @cached_property
     def _spelling(self) -> SpellingIndex:
-        if self.vectorizer is not None:
-            return SpellingIndex(self.vectorizer.vocabulary_, self.vectorizer.idf_, reader=self.vectorizer)
-        words, idf = self.words or [], np.zeros(0) if self.idf is None else self.idf
-        return SpellingIndex([str(word).lower() for word in words], idf)
+        reader = self._reader or TextVectorizer.of_words([], np.zeros(0))
+        return SpellingIndex(reader.vocabulary_, reader.idf_, reader=self.vectorizer)
+
+
+def label_phrases(label_names: Sequence[str], label_texts: Sequence[str | None] | None = None) -> list[str]:
+    """What is written of each label: its name, and its longer text, which may begin with the name.
+
+    Examples
+    --------
+    >>> label_phrases(["tea", "wine"], ["Tea is a drink", "made of grapes"])
+    ['Tea is a drink', 'wine made of grapes']
+    """
+    if label_texts is None:
+        return list(label_names)
+    both = [(str(name), str(text or "")) for name, text in zip(label_names, label_texts)]
+    return [
+        text if text.casefold().startswith(name.casefold()) else f"{name} {text}".rstrip()
+        for name, text in both
+    ]
+
+
+def label_text_of(dataset: Dataset, X: sp.csr_matrix) -> sp.csr_matrix | None:
+    """The labels of a data set as rows of the words that its columns, canonical CSR X, stand for, CSR (L, d);
+    None where it has no names of labels or features, or none of their words is known."""
+    names, words = dataset.label_names, dataset.feature_names
+    if names is None or words is None or dataset.label_names_are_ids:
+        return None
+    reader = TextVectorizer.of_words(words, idf_of(X))
+    text = reader.transform(label_phrases(names, dataset.label_texts))
+    return text if text.nnz else None
 
 
 def _column_names(X: Any) -> list[str] | None:
     """The names of a data frame's columns, if all are strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return None
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _is_empty(X: Any) -> bool:

@@ -28,7 +28,7 @@ from metarank.types.checks import check_names_as_ids
 TEXT_COLUMNS = ("title", "text", "body")
 LABELS_COLUMNS = ("labels", "label", "tags", "topics")
 # The kinds of block, by the parameters that name their columns.
-_BLOCKS = {"text_columns": "text", "vector_columns": "vector", "number_columns": NUMBERS,
+BLOCKS = {"text_columns": "text", "vector_columns": "vector", "number_columns": NUMBERS,
            "category_columns": CATEGORIES}  # fmt: skip
 
 
@@ -64,7 +64,7 @@ class Roles:
     @property
     def of_blocks(self) -> bool:
         """Whether columns are named that are blocks: then X is blocks."""
-        return any(getattr(self, parameter) is not None for parameter in _BLOCKS)
+        return any(getattr(self, parameter) is not None for parameter in BLOCKS)
 
     @property
     def labels(self) -> list[str]:
@@ -80,7 +80,7 @@ class Roles:
             If a column is not there, is named twice, or holds labels.
         """
         taken: dict[str, str] = dict.fromkeys(self.labels, "labels")
-        for parameter in _BLOCKS:
+        for parameter in BLOCKS:
             named = columns_named(getattr(self, parameter), table.columns) or []
             check_among(named, table.columns, parameter)
             for column in named:
@@ -88,7 +88,7 @@ class Roles:
                     raise ValueError(
                         f"a column is one block, got {column!r} for {taken[column]} and {parameter}"
                     )
-        return {c: _BLOCKS[taken[c]] for c in table.columns if taken.get(c) in _BLOCKS}
+        return {c: BLOCKS[taken[c]] for c in table.columns if taken.get(c) in BLOCKS}
 
     def with_usual(self, table: Table) -> Roles:
         """With the columns of labels and of text that are not named, by their usual names.

@@ -72,15 +72,9 @@ class Stems(dict[str, str]):
             self[word] = stem
         return stem
 
-    def of(self, words: Iterable[str]) -> list[str]:
-        """The stems of words, in their order; stop words are left out."""
-        return [stem for word in words if (stem := self[word])]
 
-
-@cache
-def stems_of(language: str) -> Stems:
-    """The stems of a language, the same object in each call."""
-    return Stems(language)
+# The stems of a language, the same object in each call.
+stems_of = cache(Stems)
 
 
 def detected_language(words: Iterable[str]) -> str | None:

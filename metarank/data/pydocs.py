@@ -151,42 +151,33 @@ def _public_callables() -> tuple[dict[str, str], dict[str, str]]:
 
     An object's qualified name is its shortest public path, in its own package where it has one.
     """
-    paths: dict[int, list[str]] = {}
-    objects: dict[int, Any] = {}
+    found: dict[int, tuple[Any, list[str]]] = {}  # objects, and their paths
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecated modules say so when imported
         for package in PACKAGES:
             for module in _public_modules(package):
                 for name, member in _members(module):
-                    if name in _SWITCHED_ON:
-                        continue
-                    paths.setdefault(id(member), []).append(f"{module.__name__}.{name}")
-                    objects[id(member)] = member
+                    if name not in _SWITCHED_ON:
+                        found.setdefault(id(member), (member, []))[1].append(f"{module.__name__}.{name}")
     aliases: dict[str, str] = {}
     docstrings: dict[str, str] = {}
-    for key, member in objects.items():
-        shortest = min(paths[key], key=functools.partial(_preference, getattr(member, "__name__", "")))
-        aliases |= dict.fromkeys(paths[key], shortest)
-        _add_docstring(docstrings, shortest, member)
-        if inspect.isclass(member):
-            for name, method in vars(member).items():
-                method = getattr(method, "__func__", method)
-                if not name.startswith("_") and inspect.isroutine(method):
-                    aliases |= {f"{path}.{name}": f"{shortest}.{name}" for path in paths[key]}
-                    _add_docstring(docstrings, f"{shortest}.{name}", method)
+    for member, paths in found.values():
+        shortest = min(paths, key=functools.partial(_preference, getattr(member, "__name__", "")))
+        methods = vars(member).items() if inspect.isclass(member) else ()
+        public = {f".{name}": getattr(of, "__func__", of) for name, of in methods if not name.startswith("_")}
+        routines = {name: method for name, method in public.items() if inspect.isroutine(method)}
+        for name, own in {"": member, **routines}.items():
+            aliases |= {f"{path}{name}": f"{shortest}{name}" for path in paths}
+            text = getattr(own, "__doc__", None)
+            inherited = not inspect.isclass(own) and text == type(own).__doc__
+            if isinstance(text, str) and text.strip() and not inherited:
+                docstrings[f"{shortest}{name}"] = inspect.cleandoc(text)
     return aliases, docstrings
 
 
 def _preference(own_name: str, path: str) -> tuple[int, int, bool, str]:
     parts = path.split(".")
     return PACKAGES.index(parts[0]), len(parts), parts[-1] != own_name, path
-
-
-def _add_docstring(docstrings: dict[str, str], name: str, member: Any) -> None:
-    text = getattr(member, "__doc__", None)
-    inherited = not inspect.isclass(member) and text == type(member).__doc__
-    if isinstance(text, str) and text.strip() and not inherited:
-        docstrings[name] = inspect.cleandoc(text)
 
 
 def _public_modules(name: str) -> Iterator[ModuleType]:

@@ -220,7 +220,7 @@ def _in_label_set(table: Dataset, beside: dict[str, Any]) -> Dataset:
     if names is None:
         return table
     try:
-        Y = under_names(table, names)
+        Y = under_names(table.Y, table.label_names, names)
     except KeyError as error:
         raise ValueError(
             f"labels.txt beside it lacks the label {error}; if it belongs to other data, move it away, or "

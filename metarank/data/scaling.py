@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.data.vectorizer import smooth_idf
 from metarank.persist.fields import Array, Known, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import csr_parts
@@ -20,6 +19,31 @@ _NO_WEIGHTS = np.empty(0, np.float32)
 def _check_weights(known: Known) -> None:
     if (known.weights is None) != (known.kind in ("unit", "none")):
         raise ValueError(f"weights must be known of 'scale' and 'tfidf' alone, the kind is {known.kind!r}")
+
+
+def smooth_idf(df: np.ndarray, n: int) -> np.ndarray:
+    """``ln((1 + n) / (1 + df)) + 1`` as float32."""
+    return (np.log((1 + n) / (1 + df)) + 1).astype(np.float32)
+
+
+def idf_of(X: sp.csr_matrix) -> np.ndarray:
+    """The `smooth_idf` of each column of canonical X (n, d) over its rows, float32 (d,)."""
+    return smooth_idf(np.bincount(X.indices, minlength=X.shape[1]), X.shape[0])
+
+
+def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
+    """float32 CSR of ``(1 + ln count) * idf``, rows of unit length; sums in double, in column order.
+
+    Without any idf, the values are taken as they are.
+    """
+    data = _core.text_rows(*csr_parts(counts), idf)
+    return canonical_csr(data, counts.indices, counts.indptr, counts.shape)
+
+
+def inverse_spread(spread: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """The factor of each column of X of this spread; 1 where that is within rounding of the values."""
+    flat = spread <= 1e-6 * np.abs(X).max(axis=0, initial=0.0)
+    return np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, spread))
 
 
 class FeatureTransform(Saved):
@@ -60,20 +84,15 @@ class FeatureTransform(Saved):
 
     def fit(self, X: np.ndarray | sp.csr_matrix) -> FeatureTransform:
         """Learn the scale from float32 features (n, d), dense or CSR."""
-        n = X.shape[0]
         if not isinstance(X, np.ndarray):
             counts = X.nnz > 0 and X.data.min() >= 1 and bool(np.all(X.data == np.floor(X.data)))
             self.kind = "tfidf" if counts else "unit"
             if counts:
-                df = np.bincount(X.indices, minlength=X.shape[1])
-                self.weights = smooth_idf(df, n)
+                self.weights = idf_of(X)
         else:
-            # Sums over rows, one column at a time, in float64: no BLAS.
-            std = X.std(axis=0, dtype=np.float64)
-            # A spread within rounding of the values is no spread.
-            flat = std <= 1e-6 * np.abs(X).max(axis=0, initial=0.0)
             self.kind = "scale"
-            weights = np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, std))
+            # Sums over rows, one column at a time, in float64: no BLAS.
+            weights = inverse_spread(X.std(axis=0, dtype=np.float64), X)
             self.weights = np.minimum(weights, np.finfo(np.float32).max).astype(np.float32)
         return self
 
@@ -84,5 +103,4 @@ class FeatureTransform(Saved):
         if isinstance(X, np.ndarray):
             with np.errstate(over="ignore", under="ignore"):  # scores that are not finite are refused
                 return np.ascontiguousarray(X * self.weights, dtype=np.float32)
-        weights = _NO_WEIGHTS if self.weights is None else self.weights
-        return canonical_csr(_core.text_rows(*csr_parts(X), weights), X.indices, X.indptr, X.shape)
+        return ltc(X, _NO_WEIGHTS if self.weights is None else self.weights)

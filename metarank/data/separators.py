@@ -189,7 +189,7 @@ def cut_column(
     return rows, separator
 
 
-def cut_labels(Y: Any, separator: str | None, *, name: str = "Y") -> tuple[Any, str | None]:
+def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
     """Split the texts of Y, if it is a column of texts; return the separator too.
 
     Nulls are rows without labels. Anything else is returned unchanged, with the separator unchanged.
@@ -201,13 +201,13 @@ def cut_labels(Y: Any, separator: str | None, *, name: str = "Y") -> tuple[Any, 
     >>> cut_labels([["sea;sun"], ["sun"]], "auto")
     ([['sea;sun'], ['sun']], 'auto')
     """
-    Y = plain_column(Y, name)
+    Y = plain_column(Y, "Y")
     one_dimensional = isinstance(Y, (list, tuple)) or (isinstance(Y, np.ndarray) and Y.ndim == 1)
     if not one_dimensional or not any(isinstance(cell, str) for cell in Y):
         return Y, separator
     if not all(cell is None or isinstance(cell, str) for cell in Y):
         return Y, separator  # refused with the rest of what mixes names and numbers
-    return cut_column(list(Y), separator, column=name, where=lambda i: f"{name}, row {i}")
+    return cut_column(list(Y), separator, column="Y", where="Y, row {}".format)
 
 
 def same_separator(given: str | None, separator: str | None) -> bool:

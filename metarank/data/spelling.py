@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from metarank.data.vectorizer import TextVectorizer, count_terms, smooth_idf
+from metarank.data.scaling import idf_of, smooth_idf
+from metarank.data.vectorizer import TextVectorizer, count_terms
 
 # Characters of a run, and words that are compared at once.
 _RUN = 4
@@ -63,8 +64,7 @@ class SpellingIndex:
         runs = [_runs(word) if _WORD.fullmatch(word) else [] for word in words]
         self._column = {run: j for j, run in enumerate(sorted({run for of in runs for run in of}))}
         held = self._held(runs)
-        df = np.bincount(held.indices, minlength=len(self._column))
-        self._idf = smooth_idf(df, len(runs)).astype(np.float64)
+        self._idf = idf_of(held).astype(np.float64)
         self._unknown = float(smooth_idf(np.zeros(1), len(runs))[0])
         unit = _scaled(held, np.sqrt(held @ self._idf**2), self._idf)
         self._words_of = sp.csr_matrix(unit.T)  # by run: the words that hold it

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
 from metarank.metrics.propensity import inv_propensity
+from metarank.types.checks import indicator
 
 
 def make_multilabel(
@@ -152,7 +153,7 @@ def _draw_labels(
 
     wanted = np.minimum(1 + rng.poisson(per_row - 1, n_rows), n_labels)
     row, position = _draw_distinct(wanted, n_labels, more, np.arange(n_rows), first)
-    return _indicator(row, by_topic[position], (n_rows, n_labels))
+    return indicator(row, by_topic[position], (n_rows, n_labels))
 
 
 def _draw_words(Y: sp.csr_matrix, n_words: int, per_row: float, rng: np.random.Generator) -> sp.csr_matrix:
@@ -170,7 +171,7 @@ def _draw_words(Y: sp.csr_matrix, n_words: int, per_row: float, rng: np.random.G
     none = np.empty(0, np.int64)
     row, word = _draw_distinct(np.clip(rng.poisson(per_row, n_rows), 1, n_words), n_words, draw, none, none)
     idf = np.log((1 + n_rows) / (1 + np.bincount(word, minlength=n_words))) + 1
-    X = _indicator(row, word, (n_rows, n_words))
+    X = indicator(row, word, (n_rows, n_words))
     values = idf[X.indices]
     length = np.sqrt(np.add.reduceat(values**2, X.indptr[:-1]))  # no row is empty
     X.data = (values / np.repeat(length, np.diff(X.indptr))).astype(np.float32)
@@ -206,9 +207,3 @@ def _draw_distinct(
             break
     keys = np.concatenate([*done, keys])
     return keys // n_ids, keys % n_ids
-
-
-def _indicator(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
-    out = sp.csr_matrix((np.ones(len(row), np.float32), (row, column)), shape=shape)
-    out.sort_indices()
-    return out

@@ -84,7 +84,7 @@ class Table:
     def holds_numbers(self, column: str) -> bool:
         """Whether the cells that are not empty hold numbers, and there are some."""
         if hasattr(self.columns[column], "type"):
-            return is_number_type(self.columns[column])
+            return self.is_typed_number(column)
         known = [cell for cell in self.columns[column] if cell not in (None, "")]
         if not known or (not self.is_written and any(isinstance(cell, str) for cell in known)):
             return False
@@ -297,9 +297,7 @@ def of_records(name: str, records: Sequence[Mapping[str, Any]], lines: list[int]
     return Table(name, {column: [record.get(column) for record in records] for column in present}, lines)
 
 
-def joined_texts(
-    columns: Mapping[str, Sequence[Any]], where: Callable[[int], str], *, parameter: str = "text_column"
-) -> list[str]:
+def joined_texts(columns: Mapping[str, Sequence[Any]], where: Callable[[int], str]) -> list[str]:
     """The texts of a row in several columns as one, by line breaks; nulls count as empty.
 
     Raises
@@ -316,7 +314,7 @@ def joined_texts(
         wrong = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, str)), None)
         if wrong is not None:
             raise ValueError(
-                f"{parameter} must hold text, got {type(values[wrong]).__name__} in {column!r} at "
+                f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at "
                 f"{where(wrong)}"
             )
     return ["\n".join(value for value in row if value) for row in zip(*columns.values())]

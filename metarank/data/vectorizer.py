@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,14 +20,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
-from metarank._util.elementary import log
 from metarank._util.languages import AUTO, LANGUAGES, check_language
+from metarank._util.parameters import with_parameters
 from metarank.data.language import detected_language, stems_of
+from metarank.data.scaling import idf_of, ltc, smooth_idf
 from metarank.data.text_part import check_text_part, shortened
 from metarank.data.word_order import word_rows
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.candidates import canonical_csr
 from metarank.types.texts import WordRows
+
+T = TypeVar("T", bound=Hashable)
 
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
@@ -38,6 +42,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
 
 
+@with_parameters
 class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """TF-IDF rows of texts, "ltc": ``(1 + ln tf) * idf``, then unit length.
 
@@ -97,22 +102,32 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         Array("idf_", np.float32, ("d",)),
     )
 
-    def __init__(
-        self,
-        *,
-        min_df: int = 1,
-        split_identifiers: bool = True,
-        word_ngrams: int = 1,
-        char_ngrams: tuple[int, int] | None = None,
-        language: str | None = None,
-        text_part: str | None = None,
-    ) -> None:
-        self.min_df = min_df
-        self.split_identifiers = split_identifiers
-        self.word_ngrams = word_ngrams
-        self.char_ngrams = char_ngrams
-        self.language = language
-        self.text_part = text_part
+    min_df: int = 1
+    split_identifiers: bool = True
+    word_ngrams: int = 1
+    char_ngrams: tuple[int, int] | None = None
+    language: str | None = None
+    text_part: str | None = None
+
+    @classmethod
+    def of_words(cls, words: Sequence[str], idf: np.ndarray) -> TextVectorizer:
+        """One whose columns are features that stand for words, each of which weighs its `idf`.
+
+        Words are compared in lower case; of equal ones the first counts. Those of several words, with blanks
+        between them, match neighbouring words.
+
+        Examples
+        --------
+        >>> reader = TextVectorizer.of_words(["the", "web", "design"], np.ones(3))
+        >>> reader.transform(["Web_design", "tea"]).toarray().round(2)
+        array([[0.  , 0.71, 0.71],
+               [0.  , 0.  , 0.  ]], dtype=float32)
+        """
+        known = [str(word).lower() for word in words]
+        longest = 1 + max((word.count(" ") for word in known), default=0)
+        out = cls(word_ngrams=min(longest, 3))
+        out._set(known, np.asarray(idf, np.float32))
+        return out
 
     def fit(self, texts: Iterable[str], y: object = None) -> TextVectorizer:
         """Learn vocabulary and idf. Returns self.
@@ -142,8 +157,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
                 f"texts must share words: none is in min_df={self.min_df} of the {len(texts)} texts"
             ) from None
         counts.sort_indices()
-        df = np.bincount(counts.indices, minlength=counts.shape[1])
-        self._set(sorted(counter.vocabulary_), smooth_idf(df, len(texts)))
+        self._set(sorted(counter.vocabulary_), idf_of(counts))
         return ltc(counts, self.idf_)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
@@ -156,7 +170,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         """
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
-        counts = count_terms(map(self.terms, checked_texts(texts)), self._column, len(self._column))
+        counts = count_terms(map(self.terms, checked_texts(texts)), self._column, len(self.idf_))
         return ltc(counts, self.idf_)
 
     def terms(self, text: str) -> list[str]:
@@ -218,12 +232,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         return np.array(self.vocabulary_, dtype=object)
 
     def _set(self, vocabulary: list[str], idf: np.ndarray) -> None:
-        self._column = {term: j for j, term in enumerate(vocabulary)}
-        if len(self._column) != len(vocabulary) or idf.shape != (len(vocabulary),):
-            raise ValueError(
-                f"vocabulary must hold distinct terms, as many as idf has values, got {len(self._column)} "
-                f"distinct of {len(vocabulary)} for idf of shape {idf.shape}"
-            )
+        self._column = {term: j for j, term in reversed(list(enumerate(vocabulary)))}
         self.vocabulary_ = vocabulary
         self.idf_ = idf
 
@@ -248,6 +257,10 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         if self.language != AUTO and self.language_ != check_language(self.language):
             raise ValueError(f"language_ must be that of language={self.language!r}, got {self.language_!r}")
         self._set(self.vocabulary_, self.idf_)
+        if len(self._column) != len(self.vocabulary_):
+            raise ValueError(
+                f"vocabulary must hold distinct terms, got {len(self._column)} of {len(self.vocabulary_)}"
+            )
 
 
 def checked_texts(texts: Iterable[str]) -> Iterator[str]:
@@ -271,7 +284,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     return detected_language(word.lower() for text in texts for word in _WORD.findall(text))
 
 
-def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], width: int) -> sp.csr_matrix:
+def count_terms(documents: Iterable[Iterable[T]], column: Mapping[T, int], width: int) -> sp.csr_matrix:
     """float64 CSR (n, width), canonical: how often each term that has a column occurs in each document."""
     indptr, indices, counts = array("i", [0]), array("i"), array("d")
     for terms in documents:
@@ -280,21 +293,4 @@ def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], widt
         indices.extend(own)
         counts.extend([times[j] for j in own])
         indptr.append(len(indices))
-    rows = sp.csr_matrix((len(indptr) - 1, width), dtype=np.float64)
-    rows.data, rows.indices, rows.indptr = np.array(counts), np.array(indices), np.array(indptr)
-    rows.has_canonical_format = True  # SciPy, which takes longer to look than the rest, is not asked
-    return rows
-
-
-def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
-    """float32 CSR of ``(1 + ln count) * idf``, rows of unit length; sums in double, in column order."""
-    weights = (1 + log(counts.data)) * idf[counts.indices]
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    norm = np.sqrt(np.bincount(row, weights=weights * weights, minlength=counts.shape[0]))
-    counts.data = (weights / norm[row]).astype(np.float32)
-    return counts
-
-
-def smooth_idf(df: np.ndarray, n: int) -> np.ndarray:
-    """``ln((1 + n) / (1 + df)) + 1`` as float32."""
-    return (np.log((1 + n) / (1 + df)) + 1).astype(np.float32)
+    return canonical_csr(counts, indices, indptr, (len(indptr) - 1, width), np.float64)

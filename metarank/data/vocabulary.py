@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.parsers import expat
 
@@ -36,8 +36,8 @@ _LANGUAGE = "label_"
 
 # What a file says of a concept: its URI, a property, a value, and the language of that.
 Fact = tuple[str, str, str, str | None]
-# The names of a concept: place of the property among `_NAMES`, language, name.
-Named = list[tuple[int, str | None, str]]
+# A name of a concept: place of the property among `_NAMES`, the concept's URI, name, language.
+Named = tuple[int, str, str, str | None]
 
 
 def read_vocabulary(
@@ -184,11 +184,9 @@ def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: 
     if not uris:
         kept = " that is not deprecated; deprecated=True keeps those" if concepts else ""
         raise ValueError(f"the file holds no concept of SKOS (skos:Concept) with a URI{kept}")
-    known: dict[str, Named] = {uri: [] for uri in seen}
-    for kind, what in enumerate(_NAMES):
-        for uri, name, spoken in filter(lambda fact: fact[1], of[what]):
-            known[uri].append((kind, spoken, name))
-    names, others = _names([known[uri] for uri in uris], language)
+    row = {uri: i for i, uri in enumerate(uris)}
+    called = [(kind, *fact) for kind, what in enumerate(_NAMES) for fact in of[what] if fact[1]]
+    names, others = _names(uris, [name for name in called if name[1] in row], language)
     remarks = []
     if len(uris) < len(concepts):
         n_out = len(concepts) - len(uris)
@@ -196,7 +194,6 @@ def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: 
     if nameless := [uri for uri, name in zip(uris, names) if not name]:
         which = f" in {language!r}" if language is not None else ""
         remarks.append(f"{len(nameless)} concepts have no name{which}: {first_few(nameless)}")
-    row = {uri: i for i, uri in enumerate(uris)}
     upward = [(a, b) for a, b, _ in of[_BROADER]] + [(b, a) for a, b, _ in of[_NARROWER]]
     across = [(a, b) for a, b, _ in of[_RELATED] if a != b]
     if n_lost := sum((a in row) != (b in row) for a, b in upward + across):
@@ -218,12 +215,14 @@ def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: 
     )
 
 
-def _names(known: list[Named], language: str | None) -> tuple[list[str], list[list[str]]]:
+def _names(
+    uris: Sequence[str], known: Sequence[Named], language: str | None
+) -> tuple[list[str], list[list[str]]]:
     """The name and the alternative names of each concept.
 
     A name is a prefLabel in the best language, an rdfs:label only without one; then as in the file.
     """
-    count = Counter(spoken for own in known for kind, spoken, _ in own if kind < 2)
+    count = Counter(spoken for kind, _, _, spoken in known if kind < 2)
     listed = sorted(f"{spoken} ({n})" for spoken, n in count.items() if spoken is not None)
     spoken_of = f"those of the file, which are {', '.join(listed) or 'none'}"
     if language is None and len(listed) > 1:
@@ -237,11 +236,11 @@ def _names(known: list[Named], language: str | None) -> tuple[list[str], list[li
 
     if language is not None and all(tier(spoken) == 3 for spoken in count):
         raise ValueError(f"language must be one of {spoken_of}, got {language!r:.80}")
-    names, others = [], []
-    for own in known:
-        best = sorted((k, t, s or "", place) for place, (k, s, _) in enumerate(own) if (t := tier(s)) < 3)
-        distinct = list(dict.fromkeys(own[place][2] for *_, place in best))
-        is_named = bool(best) and best[0][0] < 2
-        names.append(distinct[0] if is_named else "")
-        others.append(distinct[is_named:])
-    return names, others
+    kinds: dict[str, dict[str, int]] = {uri: {} for uri in uris}  # of the names of each concept, best first
+    for kind, uri, name, spoken in sorted(known, key=lambda own: (own[0], tier(own[3]), own[3] or "")):
+        if tier(spoken) < 3:
+            kinds[uri].setdefault(name, kind)
+    is_named = [min(own.values(), default=2) < 2 for own in kinds.values()]
+    distinct = [list(own) for own in kinds.values()]
+    names = [own[0] if named else "" for own, named in zip(distinct, is_named)]
+    return names, [own[named:] for own, named in zip(distinct, is_named)]

@@ -23,22 +23,9 @@ _LONGEST = 12
 _KEPT, _LONGEST_KEPT = 1 << 18, 40
 
 
-def words_in_order(text: str, language: str | None) -> list[str]:
-    """The words of a text in lower case; in a language their stems, without stop words.
-
-    Examples
-    --------
-    >>> words_in_order("The history of Vitamin C", "english")
-    ['histori', 'vitamin', 'c']
-    >>> words_in_order("The history of Vitamin C", None)
-    ['the', 'history', 'of', 'vitamin', 'c']
-    """
-    words = _WORD.findall(text.lower())
-    return words if language is None else stems_of(language).of(words)
-
-
 def word_rows(texts: Iterable[str], language: str | None) -> WordRows:
-    """The words of texts, as numbers that any process gives them."""
+    """The words of texts in lower case, as numbers that any process gives them; in a language their stems,
+    without stop words."""
     number = numbers_of(language)
     ends, words = array("q", [0]), array("q")
     for text in texts:
@@ -63,10 +50,8 @@ class Numbers(dict[str, int]):
         return number
 
 
-@cache
-def numbers_of(language: str | None) -> Numbers:
-    """The numbers of words, the same object in each call."""
-    return Numbers(language)
+# The numbers of words in a language, the same object in each call.
+numbers_of = cache(Numbers)
 
 
 def name_forms(

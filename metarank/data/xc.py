@@ -33,6 +33,7 @@ from metarank._util.files import whole_file
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.compressed import PathLike
 from metarank.data.dataset import Dataset
+from metarank.types.candidates import canonical_csr
 from metarank.types.checks import MOST_IMPLIED_LABELS
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|$)")
@@ -111,7 +112,8 @@ def parse_xc(
             f"number, got {label_ids.max()}"
         )
     L = L if L >= 0 else int(label_ids.max(initial=-1)) + 1
-    return _csr(indptr, ids, values, D), _csr(label_indptr, label_ids, grades, L)
+    X = canonical_csr(values, ids, indptr, (len(indptr) - 1, D))
+    return X, canonical_csr(grades, label_ids, label_indptr, (X.shape[0], L))
 
 
 def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp.csr_matrix:
@@ -127,7 +129,7 @@ def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp
         np.frombuffer(text, np.uint8), n_columns, 0, zero_based=True, label_field=False, label_first=False,
         blank_rows=True, first_line=1, n_threads=resolve_n_jobs(n_jobs),
     )  # fmt: skip
-    return _csr(indptr, ids, values, n_columns)
+    return canonical_csr(values, ids, indptr, (len(indptr) - 1, n_columns))
 
 
 def _without_blank_tail(
@@ -137,14 +139,6 @@ def _without_blank_tail(
     filled = np.flatnonzero(np.diff(indptr) + np.diff(label_indptr))
     n = max(min(n_rows, len(indptr) - 1), filled[-1] + 1 if len(filled) else 0)
     return indptr[: n + 1], label_indptr[: n + 1]
-
-
-def _csr(indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, n_columns: int) -> sp.csr_matrix:
-    if len(ids) <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
-    out = sp.csr_matrix((values, ids, indptr), shape=(len(indptr) - 1, n_columns))
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
 
 
 def write_xc(path: PathLike, dataset: Dataset) -> None:

@@ -15,8 +15,8 @@ from metarank._util.progress import in_turn, note
 from metarank.distributed import tasks
 from metarank.distributed.workers import QUIET
 from metarank.model.fitting.stages import LocalStages, RankedPairs, TrainingLists
-from metarank.ranker import Ranker
 from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, PointProposer
+from metarank.scorers.crossfit import held_out_columns, held_out_points, held_out_shortlist
 from metarank.scorers.source import Source, describers, with_scorers
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
@@ -24,6 +24,8 @@ from metarank.types.view import TrainingSet
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+# What a task of each kind finds.
+_WORK = {"propose": held_out_shortlist, "propose_points": held_out_points, "describe": held_out_columns}
 # Training rows to a task that proposes or describes; a part lies within one fold.
 PART_ROWS = 2048
 
@@ -89,9 +91,7 @@ class ClusterStages(LocalStages):
 
     def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
         proposals = [
-            self._in_parts(
-                tasks.propose, i, source.scorer, isinstance(source.scorer, HeldOutProposals), rows, k
-            )
+            self._in_parts("propose", i, source.scorer, isinstance(source.scorer, HeldOutProposals), rows, k)
             for i, source in enumerate(sources)
             if source.proposes
         ]
@@ -101,7 +101,7 @@ class ClusterStages(LocalStages):
         fold = self.data.fold[rows]
         folds = [np.flatnonzero(fold == f) for f in np.unique(fold)]
         proposals = [
-            self._in_parts(tasks.propose_points, i, source.scorer, False, rows, k, parts=folds)
+            self._in_parts("propose_points", i, source.scorer, False, rows, k, parts=folds)
             if isinstance(source.scorer, PointProposer)
             else None
             for i, source in enumerate(sources)
@@ -122,7 +122,7 @@ class ClusterStages(LocalStages):
                 closed = isinstance(source.scorer, HeldOutColumns)
                 pairs = [all_pairs] if closed else lists
                 futures, places = self._in_parts(
-                    tasks.describe, i, source.scorer, closed, rows, parts=parts, of_part=pairs
+                    "describe", i, source.scorer, closed, rows, *pairs, parts=parts
                 )
                 out.append(DescribedParts(source.name, places, futures))
         in_turn(lambda own: _wait(own.columns), out, lambda own: own.name)
@@ -132,11 +132,6 @@ class ClusterStages(LocalStages):
         self._held_out.clear()
         parts, places = [part.columns for part in columns], [part.rows for part in columns]
         future = self._task(tasks.rank, parts, places, lists, describers(sources), alone=True)
-        return self._result(future)  # type: ignore[no-any-return]
-
-    def rank_points(self, columns: list[Any], lists: TrainingLists) -> Ranker:
-        parts, places = [part.columns for part in columns], [part.rows for part in columns]
-        future = self._task(tasks.rank_points, parts, places, lists, alone=True)
         return self._result(future)  # type: ignore[no-any-return]
 
     def fit_on_all(self, sources: list[Source]) -> list[Source]:
@@ -154,23 +149,22 @@ class ClusterStages(LocalStages):
 
     def _in_parts(
         self,
-        work: Callable[..., Any],
+        kind: str,
         number: int,
         scorer: LabelScorer,
         closed: bool,
         rows: np.ndarray,
-        *args: Any,
+        *of: Any,
         parts: list[np.ndarray] | None = None,
-        of_part: list[Any] | None = None,
     ) -> tuple[list[Future], list[np.ndarray]]:
         """A task of a source for each part of the rows, or one for all where the scorer needs no fits
-        (`closed`); and the positions of each part in `rows`."""
+        (`closed`), by what is given `of` each part, or of all; and the positions of each part in `rows`."""
         places = [np.arange(len(rows))] if closed else self._parts(rows) if parts is None else parts
         futures = []
         for n, part in enumerate(places):
             fit = None if closed else self._fit_without(number, scorer, int(self.data.fold[rows[part[0]]]))
-            more = args if of_part is None else (of_part[n],)
-            futures.append(self._task(work, scorer, fit, rows[part], *more, alone=closed))
+            asked = _WORK[kind], scorer, fit, rows[part], of[n % len(of)]
+            futures.append(self._task(tasks.held_out, *asked, alone=closed, name=kind))
         return futures, places
 
     def _fit_without(self, number: int, scorer: LabelScorer, fold: int) -> Future | None:
@@ -188,10 +182,10 @@ class ClusterStages(LocalStages):
             return proposals[0]  # type: ignore[no-any-return]
         return Candidates.stack(proposals).rows(np.argsort(np.concatenate(places), kind="stable"))
 
-    def _task(self, work: Callable[..., Any], *args: Any, alone: bool = False) -> Future:
+    def _task(self, work: Callable[..., Any], *args: Any, alone: bool = False, name: str = "") -> Future:
         """A task on the training set."""
         shared = work, self.name, self._data, self.task_n_jobs, alone
-        return self._submit(tasks.on_training_set, *shared, *args, name=work.__name__)
+        return self._submit(tasks.on_training_set, *shared, *args, name=name or work.__name__)
 
     def _submit(self, function: Callable[..., Any], *args: Any, name: str = "hold") -> Future:
         with dask.config.set(QUIET):  # the dashboard shows a task by what stands before the dash

@@ -239,7 +239,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         names = sorted(
             {name for part in parts for name in part.label_names or ()}, key=int if are_ids else None
         )
-        labels = [under_names(part, names) for part in parts]
+        labels = [under_names(part.Y, part.label_names, names) for part in parts]
     else:
         names, labels = first.label_names, [part.Y for part in parts]  # type: ignore[assignment]
     width = max(Y.shape[1] for Y in labels)

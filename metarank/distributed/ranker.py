@@ -16,7 +16,7 @@ from metarank.distributed import tasks
 from metarank.distributed.cluster_stages import ClusterStages
 from metarank.distributed.partitions import Partitions
 from metarank.distributed.workers import QUIET, check_client
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Answering, Request
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import Scored
 from metarank.types.ranking import Ranking
@@ -106,14 +106,13 @@ class DaskMetaRanker(MetaRanker):
     def _score_rows(self, X: Any, *args: Any, **limits: Any) -> list[Scored]:
         return super()._score_rows(self._read(X), *args, **limits)
 
-    def _score_request(self, rows: Request, k: int, weight: float, objective_weights: Any) -> list[Scored]:
+    def _score_request(self, answering: Answering, rows: Request, k: int) -> list[Scored]:
         """Part by part on the cluster."""
-        client, how = check_client(self.client), (int(self.shortlist_size), self.n_jobs)
+        client = check_client(self.client)
         with dask.config.set(QUIET):
-            sent = client.submit(tasks.hold, self.fitted_, pure=False)  # no loss of workers loses it
+            sent = client.submit(tasks.hold, answering, pure=False)  # no loss of workers loses it
             futures = [
-                client.submit(tasks.answer, sent, *how, part, k, objective_weights, weight, pure=False)
-                for part in rows.parts(PART_ROWS)
+                client.submit(tasks.answer, sent, part, k, pure=False) for part in rows.parts(PART_ROWS)
             ]
             return [scored for parts in client.gather(futures) for scored in parts]
 

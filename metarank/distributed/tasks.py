@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -11,19 +12,12 @@ from sklearn.base import clone
 
 from metarank._util.progress import taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request
-from metarank.model.fitted import FittedModel, Scored
+from metarank.model.answering.answer import Answering, Request
+from metarank.model.fitted import Scored
 from metarank.model.fitting.sources import tuned_k
-from metarank.model.fitting.stages import (
-    RankedPairs,
-    TrainingLists,
-    points_ranked,
-    ranked,
-)
-from metarank.ranker import Ranker
-from metarank.scorers.base import LabelScorer, PointProposer
-from metarank.scorers.crossfit import fitted_without, held_out_columns, held_out_points, held_out_shortlist
+from metarank.model.fitting.stages import RankedPairs, TrainingLists, ranked
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import fitted_without
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import Columns
 from metarank.types.view import TrainingSet
@@ -109,33 +103,26 @@ def fit_on_all(data: TrainingSet, n_jobs: int, scorer: LabelScorer) -> LabelScor
     return clone(scorer).fit(data.view(), n_jobs=n_jobs)  # type: ignore[no-any-return]
 
 
-def propose(
-    data: TrainingSet, n_jobs: int, scorer: LabelScorer, fit: Noted | None, rows: np.ndarray, k: int
-) -> Candidates:
-    """Proposals for some training rows. `fit`: without the rows' fold; None makes what the scorer needs."""
-    fits = _fits(data, n_jobs, scorer, fit, rows)
-    return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
-
-
-def propose_points(
-    data: TrainingSet, n_jobs: int, scorer: PointProposer, fit: Noted | None, rows: np.ndarray, k: int
-) -> Candidates:
-    """The best of the rows of a fold for each label; `fit` as for `propose`."""
-    fits = _fits(data, n_jobs, scorer, fit, rows)
-    return held_out_points(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
-
-
-def describe(
+def held_out(
     data: TrainingSet,
     n_jobs: int,
+    work: Callable[..., Any],
     scorer: LabelScorer,
     fit: Noted | None,
     rows: np.ndarray,
-    candidates: Candidates,
-) -> Columns:
-    """Columns for the candidates of some training rows; `fit` as for `propose`."""
-    fits = _fits(data, n_jobs, scorer, fit, rows)
-    return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
+    of: Any,
+) -> Any:
+    """What `work`, of `metarank.scorers.crossfit`, finds for some training rows of one fold.
+
+    `fit` is without the rows' fold; None makes what the scorer needs.
+    """
+    fits, fold = None, int(data.fold[rows[0]])
+    if fit is not None:
+        fits = {fold: fit.result}
+    elif scorer.is_quick:
+        key = f"held-out fit of {scorer!r} fold {fold}"  # made once by each worker, instead of being sent
+        fits = {fold: data.shared(key, lambda X: fitted_without(fold, scorer, data, n_jobs))}
+    return work(scorer, data, of, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def rank(
@@ -149,18 +136,6 @@ def rank(
     """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
     columns = [in_place(part, at, lists.described) for part, at in zip(parts, places)]
     return ranked(columns, lists, n_jobs, data, scorers)
-
-
-def rank_points(
-    data: TrainingSet,
-    n_jobs: int,
-    parts: list[list[Noted]],
-    places: list[list[np.ndarray]],
-    lists: TrainingLists,
-) -> Ranker:
-    """`points_ranked`, as `rank`."""
-    columns = [in_place(part, at, lists.described) for part, at in zip(parts, places)]
-    return points_ranked(columns, lists, n_jobs)
 
 
 def in_place(parts: list[Noted], places: list[np.ndarray], candidates: Candidates) -> Columns:
@@ -179,28 +154,6 @@ def in_place(parts: list[Noted], places: list[np.ndarray], candidates: Candidate
     return out
 
 
-def answer(
-    model: FittedModel,
-    shortlist_size: int,
-    n_jobs: int | None,
-    part: Request,
-    k: int,
-    objective_weights: Any,
-    weight: float,
-) -> list[Scored]:
+def answer(answering: Answering, part: Request, k: int) -> list[Scored]:
     """The scored candidates of some rows of a request."""
-    answering = Answering(model, shortlist_size, task_threads(n_jobs))
-    return answering.score(part, k, model.weighted_ranker(objective_weights), weight)
-
-
-def _fits(
-    data: TrainingSet, n_jobs: int, scorer: LabelScorer, fit: Noted | None, rows: np.ndarray
-) -> dict[int, Any] | None:
-    """The fit without the fold of the rows, as `metarank.scorers.crossfit` looks for it."""
-    fold = int(data.fold[rows[0]])
-    if fit is not None:
-        return {fold: fit.result}
-    if not scorer.is_quick:
-        return None
-    key = f"held-out fit of {scorer!r} fold {fold}"  # made once by each worker, instead of being sent
-    return {fold: data.shared(key, lambda X: fitted_without(fold, scorer, data, n_jobs))}
+    return replace(answering, n_jobs=task_threads(answering.n_jobs)).score(part, k)

@@ -11,6 +11,7 @@ from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 from metarank.types.candidates import Candidates
 from metarank.types.given import check_candidates
+from metarank.types.ragged import row_of_entries
 from metarank.types.ranking import Listed
 
 # They count labels that are not relevant, over all labels of a row or all rows of a label.
@@ -52,18 +53,11 @@ class JudgedInputs:
 
 def _condensed(inputs: Inputs, pairs: Candidates) -> tuple[Listed, Listed]:
     """The scores of the judged pairs that are listed, and of all of them."""
-    rows, n_labels = inputs.scores, inputs.n_labels
-    sizes = np.diff(rows.indptr)
-    listed = rows.scores
+    rows = inputs.scores
     if inputs.is_ranking:  # its order counts, whatever the scores are
-        listed = np.repeat(rows.indptr[:-1], sizes) - np.arange(len(rows.labels), dtype=np.float64)
-    keys = np.repeat(np.arange(inputs.n_rows), sizes) * n_labels + rows.labels
-    order = np.argsort(keys)
-    at = np.minimum(np.searchsorted(keys[order], pairs.pair_keys), max(0, len(keys) - 1))
-    values = np.full(pairs.n_pairs, -np.inf)
-    if len(keys):
-        hit = keys[order][at] == pairs.pair_keys
-        values[hit] = listed[order][at[hit]]
+        place = np.arange(len(rows.labels)) - rows.indptr[row_of_entries(rows.indptr)]
+        rows = rows._replace(scores=-place.astype(np.float64))
+    values = rows.of_pairs(pairs.pair_keys)
     is_listed = ~np.isneginf(values)
     least = np.full(inputs.n_rows, np.inf)
     np.minimum.at(least, pairs.row_of_pair[is_listed], values[is_listed])

@@ -15,6 +15,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.metrics.relevance import Relevance
 from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
+from metarank.types.ragged import extreme_of_rows, row_of_entries
 from metarank.types.ranking import Listed, Ranking, score_rows
 
 # What a user gave, beside the relevances.
@@ -182,10 +183,8 @@ class Inputs:
         """float64 (n,), (n,): the sum of the k largest errors of each row over all its labels, as shares of
         `scale`, and the sum of their squares. An unlisted label is predicted 0."""
         errors = self._errors
-        sizes = np.diff(errors.indptr)
-        row = np.repeat(np.arange(self.n_rows), sizes)
-        values = errors.data
-        if sizes.max(initial=0) > k:
+        row, values = row_of_entries(errors.indptr), errors.data
+        if np.diff(errors.indptr).max(initial=0) > k:
             counted = np.arange(len(row)) - errors.indptr[row] < k
             row, values = row[counted], self._descending_errors[counted]
         total, squares = (np.bincount(row, v, self.n_rows) for v in (values, values**2))
@@ -227,7 +226,7 @@ class Inputs:
 
     @cached_property
     def row(self) -> np.ndarray:
-        return np.repeat(np.arange(self.n_rows), self.n_relevant)
+        return row_of_entries(self.Y.indptr)
 
     @cached_property
     def n_relevant(self) -> NDArray[np.int64]:
@@ -264,16 +263,7 @@ class Inputs:
     @cached_property
     def relevant_score(self) -> np.ndarray:
         """float64: the score of each relevant pair, -inf where it is not listed."""
-        rows = self.scores
-        stored = np.repeat(np.arange(self.n_rows), np.diff(rows.indptr)) * self.n_labels + rows.labels
-        order = np.argsort(stored, kind="stable")  # ascending already, but in a Ranking
-        relevant = self.row * self.n_labels + self.Y.indices
-        at = np.searchsorted(stored, relevant, sorter=order)
-        listed = at < len(stored)
-        listed[listed] = stored[order[at[listed]]] == relevant[listed]
-        out = np.full(len(self.row), -np.inf)
-        out[listed] = rows.scores[order[at[listed]]]
-        return out
+        return self.scores.of_pairs(self.row * self.n_labels + self.Y.indices)
 
     @property
     def rank(self) -> np.ndarray:
@@ -299,11 +289,7 @@ class Inputs:
 
     def row_max(self, values: np.ndarray) -> NDArray[np.float64]:
         """float64 (n,): greatest value of a relevant pair of each row, NaN where there is none."""
-        out = np.full(self.n_rows, np.nan)
-        filled = self.n_relevant > 0
-        if filled.any():
-            out[filled] = np.maximum.reduceat(values, self.Y.indptr[:-1][filled])
-        return out
+        return extreme_of_rows(np.maximum, values, self.Y.indptr, np.nan)
 
     def rows(self, index: np.ndarray) -> Inputs:
         """The inputs of some rows, repetitions allowed."""
@@ -316,10 +302,8 @@ class Inputs:
 
     def relevant_among(self, labels: np.ndarray) -> Inputs:
         """The inputs of lists, with these labels alone relevant."""
-        among = np.zeros(self.n_labels, bool)
-        among[labels] = True
         Y = self.Y.copy()
-        Y.data[~among[Y.indices]] = 0
+        Y.data[~np.isin(Y.indices, labels)] = 0
         Y.eliminate_zeros()
         return self._with(Y, _sets=None, parents=None)
 

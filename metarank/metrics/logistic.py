@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from metarank import _core
 from metarank._util.algebra import dot
 from metarank._util.elementary import logistic
 from metarank.persist.fields import Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 
 # Log-odds beyond say nothing more, and could overflow.
 _CLIP = 15.0
@@ -20,11 +20,9 @@ _CLIP = 15.0
 class Platt(Saved):
     """``logit P = a s + b`` for all pairs: puts the scores of any ranker on the scale of log-odds."""
 
-    slope: float
-    offset: float
-
     # Products of such numbers, and sums of them, stay far within double precision.
-    saved: ClassVar[Spec] = Spec(Number("slope", -1e60, 1e60), Number("offset", -1e60, 1e60))
+    slope: Annotated[float, Number("", -1e60, 1e60)]
+    offset: Annotated[float, Number("", -1e60, 1e60)]
 
     def fit(self, scores: np.ndarray, target: np.ndarray) -> Platt:
         """Learn a and b by Platt scaling (log loss)."""

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
+from metarank.types.label_table import relabeled
 from metarank.types.ranking import Ranking
 
 
@@ -76,14 +77,14 @@ class Relevance:
         used = np.unique(Y.indices)
         unknown = used[target[used] < 0]
         target[unknown] = n_known + np.arange(len(unknown))
-        Y = _united(Y, target, n_known + len(unknown))
+        Y = relabeled(Y, target, n_known + len(unknown))
         return cls(Y, [names[i] or f"column {i}" for i in unknown])
 
     def merged(self, pairs: np.ndarray) -> Relevance:
         """With the first label of each pair counted as the second."""
         now = np.arange(self.Y.shape[1])
         now[pairs[:, 0]] = pairs[:, 1]
-        return replace(self, Y=_united(self.Y, now, len(now)))
+        return replace(self, Y=relabeled(self.Y, now, len(now)))
 
     @property
     def n_known(self) -> int:
@@ -119,15 +120,3 @@ class Relevance:
             f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant pairs, "
             "which count as missed"
         )
-
-
-def _united(Y: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix:
-    """CSR (n, width): each column at its target, columns of one target united by the greatest relevance."""
-    label = target[Y.indices]
-    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    order = np.lexsort((label, row))
-    key = row[order] * np.int64(width) + label[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    values = np.maximum.reduceat(Y.data[order], first) if len(first) else Y.data
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=Y.shape[0]))])
-    return sp.csr_matrix((values, label[order][first], indptr), shape=(Y.shape[0], width))

@@ -51,7 +51,7 @@ def rerank_with_tail(
     """
     if not isinstance(candidates, Candidates):
         raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
-    check_weight("alpha", alpha)
+    check_real("alpha", alpha, 0, 1, "a number in [0, 1]")
     check_real("scale", scale, *POSITIVE, "finite and positive")
     if not candidates.scores:
         raise ValueError("candidates must carry predicted relevances as their final score, got no scores")
@@ -74,17 +74,11 @@ def rerank_with_tail(
 
     listed = relevance > 0
     s = alpha * log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
-    indptr = np.concatenate([[0], np.cumsum(listed)])[candidates.indptr]
-    scores = {other: values[listed] for other, values in candidates.scores.items()}
-    scores[name] = (scale * exp(bent(s))).astype(np.float32)
-    return Candidates.of_core(indptr, candidates.labels[listed], candidates.n_labels, scores)
+    kept = candidates.where(listed)
+    scores = {**kept.scores, name: (scale * exp(bent(s))).astype(np.float32)}
+    return Candidates.of_core(kept.indptr, kept.labels, kept.n_labels, scores)
 
 
 def bent(s: np.ndarray) -> np.ndarray:
     """s where it is at least -60, and -60 - log(1 - 60 - s) below: in the same order, and exp(s) not 0."""
     return np.where(s < _BENT, _BENT - log1p(np.maximum(_BENT - s, 0)), s)
-
-
-def check_weight(name: str, alpha: float) -> None:
-    """Refuses what is no weight in [0, 1]."""
-    check_real(name, alpha, 0, 1, "a number in [0, 1]")

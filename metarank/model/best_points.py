@@ -21,10 +21,11 @@ import numpy as np
 
 from metarank._util.progress import note, taking_notes
 from metarank._util.threads import resolve_n_jobs
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Answering, Request
+from metarank.model.cascade import united
 from metarank.model.fitted import blank_rows
 from metarank.model.fitting import auto
+from metarank.model.fitting.auto import FitOptions
 from metarank.ranker import AutoRanker, BoostedRanker, LinearRanker, Ranker, RankingData
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import drawn_lists
@@ -103,11 +104,9 @@ def point_lists(
     sources: Sequence[Source],
     proposals: Sequence[Candidates],
     held_out: Sequence[Candidates | None],
-    *,
     excluded: Candidates | None,
     seen: np.ndarray | None,
-    k: int,
-    has_row_columns: bool,
+    options: FitOptions,
 ) -> PointLists:
     """The lists of the training rows `rows`, ascending.
 
@@ -121,9 +120,7 @@ def point_lists(
     seen : int64 array (K, L) or None
         Rows of each label outside each fold, without which nothing is known of it; None if some source also
         reads names or what others say.
-    k : int
-        Points of a label that each source proposes.
-    has_row_columns : bool
+    options : FitOptions
 
     Raises
     ------
@@ -133,10 +130,10 @@ def point_lists(
     X, Y, n_labels = data.X[rows], data.Y[rows], data.Y.shape[1]
     folds, batch = np.unique(data.fold[rows], return_inverse=True)
     parts = [
-        _best_of_each(part, batch, k) if points is None else points
+        _best_of_each(part, batch, options.shortlist_size) if points is None else points
         for part, points in zip(proposals, held_out)
     ]
-    candidates = Candidates.united(parts) if parts else Candidates.all_labels(len(rows), n_labels)
+    candidates = united(parts, len(rows), n_labels)
     if excluded is not None:
         candidates = candidates.without(excluded.rows(rows))
     candidates = _of_known_rows(candidates, X, None if data.given is None else data.given[rows])
@@ -155,7 +152,7 @@ def point_lists(
         raise ValueError(
             "labelwise=True needs labels with relevant and other rows among their candidates, got none"
         )
-    of_rows = row_columns(X, sources, proposals) if has_row_columns else {}
+    of_rows = row_columns(X, sources, proposals) if options.standardizes else {}
     return PointLists(candidates.where(kept), query[kept], gains[kept], of_rows)
 
 
@@ -169,10 +166,7 @@ def _best_of_each(proposals: Candidates, batch: np.ndarray, k: int) -> Candidate
 
 def _of_known_rows(candidates: Candidates, X: Features, given: Given | None) -> Candidates:
     """The candidates of rows of which something is known."""
-    blank = blank_rows(X)
-    if given is not None:  # what others say of a row is evidence
-        blank &= ~given.is_filled
-    return candidates.where(~np.repeat(blank, np.diff(candidates.indptr)))
+    return candidates.where(~np.repeat(blank_rows(X, given), np.diff(candidates.indptr)))
 
 
 def ranked_points(
@@ -216,7 +210,7 @@ def points_table(
 
 def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
     """The k best rows of each label: by the ranker of points, or by probability where the model has none."""
-    model, k = answering.model, min(k, max(1, request.X.shape[0]))
+    model, k = answering.model, min(k, max(1, request.n_rows))
     scored = _probable(answering, request) if model.point_ranker is None else _ranked(answering, request, k)
     best = PointRanking.from_scores(scored.transpose(), k, n_jobs=answering.n_jobs)
     return best.with_index(model.label_names)  # type: ignore[return-value]
@@ -234,11 +228,10 @@ def _probable(answering: Answering, request: Request) -> Candidates:
 
 def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
     """The candidates of all labels, about `CHUNK_PAIRS` of them scored at once."""
-    model, X, given = answering.model, request.X, request.given
-    ranker = model.point_ranker
+    model, ranker = answering.model, answering.model.point_ranker
     assert ranker is not None
-    searches, proposals = answering.proposed(X, given)
-    of_rows = row_columns(X, model.sources, proposals)
+    searches, proposals = answering.proposed(request)
+    of_rows = row_columns(request.X, model.sources, proposals)
     every = _candidates(answering, request, proposals, max(k, answering.shortlist_size))
     del proposals
     scores = np.zeros(every.n_pairs, np.float32)
@@ -246,7 +239,7 @@ def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
         inside = (every.labels >= some.start) & (every.labels < some.stop)
         pairs = every.where(inside)
         if pairs.n_pairs:
-            columns = answering.columns(X, pairs, searches, given)
+            columns = answering.columns(request, pairs, searches)
             n_jobs = resolve_n_jobs(answering.n_jobs)
             table, order = points_table(columns, of_rows, pairs, pairs.labels, model.standardizes, n_jobs)
             scores[np.flatnonzero(inside)[order]] = answering.evidence_of(table.select(ranker.names_), ranker)
@@ -256,7 +249,7 @@ def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
 def _candidates(answering: Answering, request: Request, proposals: list[Candidates], k: int) -> Candidates:
     """The candidates of all labels, by row: the k best points of each by each source, or the user's own."""
     model, X, limits, candidates, given = answering.model, *request
-    n, n_jobs = X.shape[0], resolve_n_jobs(answering.n_jobs)
+    n_jobs = resolve_n_jobs(answering.n_jobs)
     if candidates is None:
         parts = [
             scorer.shortlist_points(X, k, n_jobs=n_jobs).transpose()
@@ -264,7 +257,7 @@ def _candidates(answering: Answering, request: Request, proposals: list[Candidat
             else best_by_label(part, k)
             for scorer, part in zip(model.shortlisters, proposals)
         ]
-        candidates = answering.united(parts, n)
+        candidates = answering.united(parts, request.n_rows)
     if model.unknown is not None:
         candidates = candidates.without_labels(np.flatnonzero(model.unknown))
-    return limits.cut(_of_known_rows(candidates, X, given), slice(0, n))
+    return limits.cut(_of_known_rows(candidates, X, given))

@@ -16,7 +16,6 @@ from metarank.persist.fields import Integer, Object
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.lists import RankingData
-from metarank.scorers.source import Source
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
 
@@ -40,11 +39,14 @@ class Lists(NamedTuple):
         What the cascade says of them; None where all are described.
     ahead : bool array (m,) or None
         The pairs that are described.
+    cascade : Cascade or None
+        What was learned from these lists.
     """
 
     candidates: Candidates
     rough: np.ndarray | None = None
     ahead: np.ndarray | None = None
+    cascade: Cascade | None = None
 
     @property
     def described(self) -> Candidates:
@@ -106,14 +108,7 @@ class Cascade(Saved):
 
     def cut(self, candidates: Candidates, rough: np.ndarray) -> Lists:
         """The candidates with what is said of them, of which the foremost are described."""
-        return Lists(candidates, rough, foremost(candidates, rough, self.survivors))
-
-
-class Cut(NamedTuple):
-    """A cascade, and training lists cut by trees that did not see their row."""
-
-    cascade: Cascade
-    lists: Lists
+        return Lists(candidates, rough, foremost(candidates, rough, self.survivors), self)
 
 
 def learned_cascade(
@@ -127,9 +122,10 @@ def learned_cascade(
     seed: int,
     survivors: int,
     n_jobs: int,
-) -> Cut | None:
-    """The cascade for training lists, from proposals and inverse propensities (m,) that did not see the row.
+) -> Lists | None:
+    """Training lists, cut by trees that did not see their row, and the cascade that cuts new ones.
 
+    They learn from proposals and inverse propensities (m,) that did not see the row either.
     Returns None where the lists are hardly longer than what would be left, or there is nothing to learn.
     Rows of even folds are judged by trees that learned from odd ones, and the reverse.
     """
@@ -146,18 +142,17 @@ def learned_cascade(
     for part, ranker in zip(parts, rankers[1:]):
         pairs = data.pairs_of(part)
         rough[pairs] = ranker.score(table.pairs(pairs), n_jobs=n_jobs)
-    cascade = Cascade(rankers[0], survivors)
-    return Cut(cascade, cascade.cut(candidates, rough))
+    return Cascade(rankers[0], survivors).cut(candidates, rough)
 
 
 def wide_enough(
-    cut: Cut,
+    cut: Lists,
     proposals: Sequence[Candidates],
     relevant: sp.csr_matrix,
     *,
     inv_propensity: np.ndarray,
     n_jobs: int,
-) -> Cut | None:
+) -> Lists | None:
     """The cut with as many survivors, half as many again, and so on, that hardly anything is lost that a
     ranker would put first; None where all are better described.
 
@@ -166,8 +161,9 @@ def wide_enough(
     once with the pairs that are dropped and once without, may differ by a thousandth: nDCG@5 and PSP@5 of the
     rows, by what is `relevant` (n, L) and the `inv_propensity` (L,) of labels.
     """
-    candidates, rough, _ = cut.lists
+    candidates, rough, _, cascade = cut
     assert rough is not None
+    assert cascade is not None
     heads = foremost(candidates, rough, _FIRST)
     for part in proposals:
         heads |= candidates.among(part.where(foremost(part, part.final_score.astype(np.float64), 1)))
@@ -179,12 +175,12 @@ def wide_enough(
         return np.array([means[name] for name in _METRICS])
 
     every = quality(heads)
-    while (every - quality(heads & cut.lists.ahead)).max() > _LOSS:
-        survivors = cut.cascade.survivors + -(-cut.cascade.survivors // 2)
+    while (every - quality(heads & cut.ahead)).max() > _LOSS:
+        survivors = cascade.survivors + -(-cascade.survivors // 2)
         if not _shortens(candidates, survivors):
             return None
-        cascade = replace(cut.cascade, survivors=survivors)
-        cut = Cut(cascade, cascade.cut(candidates, rough))
+        cascade = replace(cascade, survivors=survivors)
+        cut = cascade.cut(candidates, rough)
     return cut
 
 
@@ -239,9 +235,3 @@ def proposal_table(
 def foremost(candidates: Candidates, scores: np.ndarray, k: int) -> np.ndarray:
     """bool (m,): the k pairs of each row with the highest scores, ties by label id."""
     return _core.foremost(scores, candidates.indptr, k).view(bool)
-
-
-def can_cascade(sources: Sequence[Source]) -> bool:
-    """Whether candidates come from the model's own sources alone."""
-    proposing = [source.scorer for source in sources if source.proposes]
-    return bool(proposing) and not any(scorer.proposes_given for scorer in proposing)

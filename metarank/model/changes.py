@@ -29,7 +29,7 @@ from metarank.data.word_order import name_forms
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.answering.measure import aligned_relevance
 from metarank.model.fitted import FittedModel
-from metarank.model.fitting.inputs import short_names, vectors_in
+from metarank.model.fitting.inputs import row_names, vectors_in
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import with_scorers
@@ -40,6 +40,7 @@ from metarank.types.checks import check_writable
 from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import NameForms, PackedStrings
 from metarank.types.view import Features, TrainingSet
@@ -226,11 +227,7 @@ def _name_otherwise(record: dict[str, Any], others: Sequence[str] | None) -> Non
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
     """The model after a change of its labels."""
     before, table, n_labels = _training_set(model), change.table, change.n_labels
-    by_row = sp.coo_matrix(before.Y)
-    kept = change.now[by_row.col] >= 0
-    pairs = by_row.row[kept], change.now[by_row.col][kept]
-    Y = sp.csr_matrix((np.ones(len(pairs[0]), np.float32), pairs), (before.Y.shape[0], n_labels))
-    Y.sum_duplicates()
+    Y = relabeled(before.Y, change.now, n_labels)
     Y.data[:] = 1
     texts = {
         source: _changed_text(text, change, _rows_of(model.encoder, source))
@@ -277,13 +274,12 @@ def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedMod
     if isinstance(X, Dataset) == (Y is not None):
         raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
     before, rows = _training_set(model), model.encoder.encode(X)
-    blocks = X.X if isinstance(X, Dataset) else X
-    texts = None if isinstance(X, Dataset) else texts_of(X)
-    if isinstance(model.encoder, BlocksEncoder) and holds_blocks(blocks):
-        texts = model.encoder.read(blocks).first_texts
-    if isinstance(X, Dataset):
-        Y, texts = X, X.titles or X.texts or texts
-    labels = rows_labels(model, Y, rows.shape[0])
+    given = X.X if isinstance(X, Dataset) else X
+    blocks = None
+    if isinstance(model.encoder, BlocksEncoder) and holds_blocks(given):
+        blocks = model.encoder.read(given)
+    more = row_names(X, None if isinstance(X, Dataset) else texts_of(X), blocks)
+    labels = rows_labels(model, X if isinstance(X, Dataset) else Y, rows.shape[0])
     if (at := np.flatnonzero(np.isin(labels.indices, model.removed))).size:
         raise ValueError(f"Y must not hold removed labels, got {labels.indices[at[0]]}")
     n_before = before.Y.shape[0]
@@ -293,7 +289,7 @@ def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedMod
         Y=sp.vstack([before.Y, (labels > 0).astype(np.float32)], "csr"),
         fold=np.zeros(n_before + rows.shape[0], np.int32),
     )
-    names, more = model.row_names, None if texts is None else short_names(texts)
+    names = model.row_names
     if names is not None or more is not None:
         names = PackedStrings.of([*(names or [""] * n_before), *(more or [""] * rows.shape[0])])
     same = np.arange(model.n_labels, dtype=np.int32)

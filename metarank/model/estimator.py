@@ -25,23 +25,23 @@ from metarank._util.parameters import RandomState, as_fitted, check_real, one_ta
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
-from metarank.data.label_files import read_labels as as_labels
-from metarank.model.answering.answer import Answering, names_in_order, ranking_of
+from metarank.model.answering.answer import (
+    Answering,
+    Limits,
+    Request,
+    names_in_order,
+    ranking_of,
+    read_request,
+)
 from metarank.model.answering.explain import Explanation, explain_row
 from metarank.model.answering.measure import score_model
-from metarank.model.answering.request import Limits, Request, read_request
 from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
-from metarank.model.fitted import FittedModel, Scored
+from metarank.model.fitted import FittedModel, Learned, Scored
+from metarank.model.fitting.auto import FitOptions, check_parameters, plain
 from metarank.model.fitting.fit import fit_model
-from metarank.model.fitting.inputs import check_given, check_mode, check_objectives, read_training
-from metarank.model.fitting.parameters import (
-    FitOptions,
-    check_parameters,
-    plain,
-)
+from metarank.model.fitting.inputs import FitArguments, read_training
 from metarank.model.fitting.stages import LocalStages
-from metarank.model.learned import Learned
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
@@ -225,42 +225,32 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
-        seed = seed_of(self.random_state)
-        aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
-        options = self._options(seed, n_jobs)
-        check_given(X, Y, aggregation, labels, sample_weight, options)
-        check_mode(candidates_mode, options, has_rows=X is not None, has_candidates=candidates is not None)
         params = self.get_params(deep=False)
+        options = FitOptions.of(params, seed_of(self.random_state), n_jobs)
+        asked = FitArguments(
+            sample_weight=sample_weight,
+            exclude=exclude,
+            objectives=objectives,
+            n_labels=n_labels,
+            groups=groups,
+            candidates=candidates,
+            candidates_mode=candidates_mode,
+            folds=folds,
+            labels=labels,
+            pair_features=pair_features,
+            negatives=negatives,
+        )
         with single_threaded_blas(), taking_notes() as notes:
             report("reading", 0.0)
             if not isinstance(self.random_state, Integral):
-                note(f"random_state: {seed}, drawn; it repeats this fit")
-            given = read_training(
-                X,
-                Y,
-                sample_weight=sample_weight,
-                exclude=exclude,
-                n_labels=n_labels,
-                aggregation=aggregation,
-                groups=groups,
-                folds=folds,
-                table=None if labels is None else as_labels(labels),
-                candidates=candidates,
-                candidates_mode=candidates_mode,
-                pair_features=pair_features,
-                negatives=negatives,
-                options=options,
-            )
-            fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
+                note(f"random_state: {options.seed}, drawn; it repeats this fit")
+            given = read_training(X, Y, asked, options)
+            fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_: FittedModel = replace(fitted, choices=notes)
         self._given_ = remembered(plain(params))
         report("done", 1.0)
         return self
-
-    def _options(self, seed: int, n_jobs: int) -> FitOptions:
-        """The parameters that a fit uses."""
-        return FitOptions.of(self.get_params(deep=False), seed, n_jobs)
 
     @contextmanager
     def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[LocalStages]:
@@ -382,10 +372,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
             ``labels[l]`` holds the numbers of the rows for label l, ``scores[l]`` their scores, both (L, k),
             ties by row. To judge it: ``metrics.evaluate(Y.T, ranking, ["nDCG@5"])``.
         """
-        k = check_k(k)
-        self._check_is_fitted()
-        rows = read_request(self.fitted_, X, **limits)
-        return best_points(self.answering(), rows, k)
+        k, answering = check_k(k), self.answering()
+        return best_points(answering, read_request(self.fitted_, X, **limits), k)
 
     def decision_function(
         self, X: Any, *, propensity_weight: float | None = None, **limits: Unpack[Limits]
@@ -435,19 +423,16 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
         what is not requested. `limits` holds `exclude`, `allowed`, `candidates` and `pair_features`.
         """
-        if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
-            # Lists that are completed to k labels differ from those of `predict`.
-            kept = None if optimize is None else self.predict(X, optimize, **limits)
-            known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
-            return self.rank(X, k, propensity_weight=weight, **limits), known, kept
-        scored = self._score_rows(X, 1, weight, **limits)
+        scored = listed = self._score_rows(X, 1, weight, **limits)
         k = min(check_k(k), self.n_labels_)
-        known = kept = None
-        if probabilities:
-            known = self.fitted_.probability_matrix(scored)
+        # Lists that are completed to k labels differ from those of `predict`.
+        if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
+            listed = self._score_rows(X, k, weight, **limits)
+        known = self.fitted_.probability_matrix(scored) if probabilities else None
+        kept = None
         if optimize is not None:
             kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize))
-        return ranking_of(scored, k), known, kept
+        return ranking_of(listed, k), known, kept
 
     def _check_is_fitted(self) -> None:
         if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage
@@ -463,18 +448,19 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         **limits: Unpack[Limits],
     ) -> list[Scored]:
         """The candidates of rows with their scores: every answer follows from it."""
-        self._check_is_fitted()
-        rows = read_request(self.fitted_, X, **limits)
-        return self._score_request(rows, k, self.fitted_.checked_weight(propensity_weight), objective_weights)
+        answering = self.answering(propensity_weight, objective_weights)
+        return self._score_request(answering, read_request(self.fitted_, X, **limits), k)
 
-    def _score_request(self, rows: Request, k: int, weight: float, objective_weights: Any) -> list[Scored]:
+    def _score_request(self, answering: Answering, rows: Request, k: int) -> list[Scored]:
         """The candidates of the rows of a request with their scores."""
-        return self.answering().score(rows, k, self.fitted_.weighted_ranker(objective_weights), weight)
+        return answering.score(rows, k)
 
-    def answering(self) -> Answering:
+    def answering(self, propensity_weight: float | None = None, objective_weights: Any = None) -> Answering:
         """The stages of an answer."""
         self._check_is_fitted()
-        return Answering(self.fitted_, int(self.shortlist_size), self.n_jobs)
+        model = self.fitted_
+        ranker, weight = model.weighted_ranker(objective_weights), model.checked_weight(propensity_weight)
+        return Answering(model, int(self.shortlist_size), self.n_jobs, ranker, weight)
 
     def score(
         self,
@@ -510,9 +496,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         `n_neighbors` nearest training points of the label are listed. ``str`` of the result gives a page to
         read, ``to_dict()`` plain values.
         """
-        self._check_is_fitted()
-        weights = propensity_weight, objective_weights
-        return explain_row(self.answering(), x, label, n_neighbors, *weights, **limits)
+        return explain_row(
+            self.answering(propensity_weight, objective_weights), x, label, n_neighbors, **limits
+        )
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """The k labels (at most 1,000) that are most probably missing from training rows, over all rows.

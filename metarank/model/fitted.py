@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from metarank import _core
 from metarank._util.elementary import log, log_odds
 from metarank._util.parameters import check_real
 from metarank.data.encoder import InputEncoder
 from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
-from metarank.model.answering.plan import Plan, plan_of
-from metarank.model.cascade import Cascade
+from metarank.model.answering.plan import Plan, planned
+from metarank.model.cascade import ABSENT, GAP, Cascade
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
@@ -34,6 +35,7 @@ from metarank.persist.fields import (
 )
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
+from metarank.ranker.assemble import joined_columns
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
@@ -41,7 +43,7 @@ from metarank.thresholds import LearnedCuts
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
-from metarank.types.given import Given, check_names_given
+from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.suggested import MissingPairs
@@ -78,6 +80,9 @@ class Scored(NamedTuple):
     untold: np.ndarray
 
 
+_INTERVAL = List("", Number(""), 3, into=lambda values: Interval(*values))
+
+
 def _check_parts(known: Known) -> None:
     """ValueError if the parts of a saved model do not belong together."""
     if known.ranker.names_ != known.feature_columns:
@@ -88,7 +93,7 @@ def _check_parts(known: Known) -> None:
             raise ValueError("merged must lead from removed labels to labels that stay")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class FittedModel(Saved):
     """What a fit has learned.
 
@@ -140,68 +145,37 @@ class FittedModel(Saved):
     label_table : LabelTable
     """
 
-    encoder: InputEncoder
-    n_labels: int
-    label_names: list[str] | None
-    label_separator: str | None
-    n_rows: int
-    row_names: PackedStrings | None
-    inv_propensity: np.ndarray
-    prior: np.ndarray
-    objective_names: list[str] | None
-    sources: list[Source]
-    standardizes: bool
-    feature_columns: list[str]
-    raw_columns: list[str] | None
-    ranker: Ranker
-    thresholds: LearnedCuts
-    propensity_weight: float
-    random_state: int
-    missing: MissingPairs
-    feature_importances: np.ndarray
-    held_out_quality: dict[str, Interval]
-    removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    merged: np.ndarray | None = None
-    choices: list[str] = field(default_factory=list)
-    text_columns: list[str] | None = None
-    labels: LabelDescriptions | None = None
-    cascade: Cascade | None = None
-    point_ranker: Ranker | None = None
-
-    saved: ClassVar[Spec] = Spec(
-        Object("encoder", InputEncoder, ("d",)),
-        Integer("n_labels", size="L"),
-        Integer("n_rows", size="rows"),
-        Object("row_names", PackedStrings, {"texts": "rows"}, optional=True),
-        Strings("text_columns", optional=True),
-        Strings("label_names", "L", optional=True),
-        Text("label_separator", optional=True, into=check_separator),
-        Array("inv_propensity", np.float64, ("L",), above=0),
-        Strings("objective_names", optional=True),
-        Flag("standardizes"),
-        Strings("feature_columns", "columns"),
-        Strings("choices"),
-        Strings("raw_columns", optional=True),
-        Array("feature_importances", np.float64, ("columns",), least=0),
-        Each(
-            "held_out_quality",
-            List("", Number(""), 3, into=lambda values: Interval(*values)),
-            (*ORDER, *SETS.values()),
-        ),
-        Array("prior", np.float32, ("L",), above=0, below=1),
-        Number("propensity_weight", 0, 10),
-        List("sources", Object("", Source, ("d", "L", "rows"))),
-        Object("ranker", Ranker, ("columns",)),
-        Object("cascade", Cascade, optional=True),
-        Object("point_ranker", Ranker, optional=True),
-        Object("thresholds", LearnedCuts),
-        Ids("removed", np.int32, below="L", ascending=True),
-        Ids("merged", np.int32, (None, 2), below="L", optional=True),
-        Object("missing", MissingPairs, ("L", "rows")),
-        Object("labels", LabelDescriptions, ("L",), optional=True),
-        Integer("random_state"),
-        check=_check_parts,
+    encoder: Annotated[InputEncoder, Object("", InputEncoder, ("d",))]
+    n_labels: Annotated[int, Integer("", size="L")]
+    n_rows: Annotated[int, Integer("", size="rows")]
+    row_names: Annotated[PackedStrings | None, Object("", PackedStrings, {"texts": "rows"}, optional=True)]
+    text_columns: Annotated[list[str] | None, Strings("", optional=True)] = None
+    label_names: Annotated[list[str] | None, Strings("", "L", optional=True)]
+    label_separator: Annotated[str | None, Text("", optional=True, into=check_separator)]
+    inv_propensity: Annotated[np.ndarray, Array("", np.float64, ("L",), above=0)]
+    objective_names: Annotated[list[str] | None, Strings("", optional=True)]
+    standardizes: Annotated[bool, Flag("")]
+    feature_columns: Annotated[list[str], Strings("", "columns")]
+    choices: Annotated[list[str], Strings("")] = field(default_factory=list)
+    raw_columns: Annotated[list[str] | None, Strings("", optional=True)]
+    feature_importances: Annotated[np.ndarray, Array("", np.float64, ("columns",), least=0)]
+    held_out_quality: Annotated[dict[str, Interval], Each("", _INTERVAL, (*ORDER, *SETS.values()))]
+    prior: Annotated[np.ndarray, Array("", np.float32, ("L",), above=0, below=1)]
+    propensity_weight: Annotated[float, Number("", 0, 10)]
+    sources: Annotated[list[Source], List("", Object("", Source, ("d", "L", "rows")))]
+    ranker: Annotated[Ranker, Object("", Ranker, ("columns",))]
+    cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
+    point_ranker: Annotated[Ranker | None, Object("", Ranker, optional=True)] = None
+    thresholds: Annotated[LearnedCuts, Object("", LearnedCuts)]
+    removed: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)] = field(
+        default_factory=lambda: np.zeros(0, np.int32)
     )
+    merged: Annotated[np.ndarray | None, Ids("", np.int32, (None, 2), below="L", optional=True)] = None
+    missing: Annotated[MissingPairs, Object("", MissingPairs, ("L", "rows"))]
+    labels: Annotated[LabelDescriptions | None, Object("", LabelDescriptions, ("L",), optional=True)] = None
+    random_state: Annotated[int, Integer("")]
+
+    saved: ClassVar[Spec] = Spec(check=_check_parts)
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
@@ -213,20 +187,45 @@ class FittedModel(Saved):
     @cached_property
     def plan(self) -> Plan | None:
         """The compiled plan, made when first asked for; None where only the stages in Python can answer:
-        labels were removed, have relatives or may be unknown, or a source or column is not in the core."""
+        all labels are ranked, or some removed, related or perhaps unknown, rows are dense or in blocks, or a
+        source or column is not in the core."""
         if len(self.removed) or self.unknown is not None:
             return None
         if self.labels is not None and self.labels.has_relations:
             return None
-        return plan_of(
-            self.sources,
-            self.cascade,
-            self.ranker,
-            self.feature_columns,
-            self.raw_columns,
-            self.inv_propensity,
+        sources = [planned(source.scorer) for source in self.sources]
+        known = [source for source in sources if source is not None]
+        proposes = [i for i, source in enumerate(self.sources) if source.proposes]
+        describes = [i for i, source in enumerate(self.sources) if source.describes]
+        if len(known) < len(sources) or not proposes or not describes:
+            return None
+        none = np.zeros(0, np.float32)
+        named, _ = joined_columns([dict.fromkeys(known[i].columns, none) for i in describes])
+        raw = self.raw_columns if self.standardizes else None
+        scaled = [j for j, name in enumerate(named) if raw is None or name in raw]
+        names = [name for name in named if raw is None or name in raw]
+        names += [f"z({name})" for name in named] if self.standardizes else []
+        if names != list(self.feature_columns):
+            return None
+        trees, cascade = self.ranker.planned(), self.cascade
+        judge = None if cascade is None else cascade.ranker.planned()
+        stages = _core.PlanStages(
+            proposes=proposes,
+            describes=describes,
+            own=scaled,
             standardize=self.standardizes,
+            survivors=0 if cascade is None else cascade.survivors,
+            absent=ABSENT,
+            gap=GAP,
         )
+        core = _core.Plan(
+            [source.core for source in known],
+            stages,
+            None if judge is None else judge.in_core,
+            log(self.inv_propensity).astype(np.float32),
+            None if trees is None else trees.in_core,
+        )
+        return Plan(core, trees is not None, self.n_labels)
 
     @cached_property
     def unknown(self) -> NDArray[np.bool_] | None:
@@ -266,13 +265,6 @@ class FittedModel(Saved):
     def reads_word_order(self) -> bool:
         """Whether a source looks at the words of texts in their order."""
         return any(source.scorer.reads_word_order for source in self.sources)
-
-    def check_given(self, given: Given | None) -> None:
-        """Raise ValueError unless exactly what the fit had is given of pairs, in the same way."""
-        check_names_given(given, self.given_sources, self.given_features)
-        if given is not None:
-            for scorer in self.scorers:
-                scorer.check_given(given)
 
     # --- scores of pairs ------------------------------------------------
 
@@ -351,12 +343,61 @@ class FittedModel(Saved):
         return self.ranker.reweighted(objective_weights)
 
 
-def blank_rows(X: Features) -> NDArray[np.bool_]:
-    """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
+# What a fitted model can be asked for, under these names with an underscore behind them.
+LEARNED = {
+    *(field.name for field in fields(FittedModel)),
+    *("label_table", "n_features_in", "scorers", "shortlisters"),
+}
+
+
+class Learned:
+    """What a fit learned: that of `fitted_` under the name without the underscore."""
+
+    if TYPE_CHECKING:
+        fitted_: FittedModel
+        n_features_in_: int
+        n_labels_: int
+        n_rows_: int
+        label_names_: list[str] | None
+        label_separator_: str | None
+        label_table_: LabelTable
+        labels_: LabelDescriptions | None
+        removed_: NDArray[np.int32]
+        sources_: list[Source]
+        scorers_: list[LabelScorer]
+        shortlisters_: list[LabelScorer]
+        feature_columns_: list[str]
+        feature_importances_: NDArray[np.float64]
+        held_out_quality_: dict[str, Interval]
+        choices_: list[str]
+        ranker_: Ranker
+        thresholds_: LearnedCuts
+        inv_propensity_: NDArray[np.float64]
+        random_state_: int
+        propensity_weight_: float
+        objective_names_: list[str] | None
+        encoder_: InputEncoder
+        row_names_: PackedStrings | None
+        text_columns_: list[str] | None
+        prior_: NDArray[np.float32]
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.endswith("_") or name[:-1] not in LEARNED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if "fitted_" not in vars(self):
+                raise AttributeError(f"this {type(self).__name__} has no {name}: fit it first")
+            return getattr(self.fitted_, name[:-1])
+
+
+def blank_rows(X: Features, given: Given | None = None) -> NDArray[np.bool_]:
+    """bool (n,): encoded sparse rows without an entry, such as texts without a known word, of whose pairs
+    nobody else says anything either.
 
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.
     """
-    return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
+    blank = np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
+    return blank if given is None else blank & ~given.is_filled
 
 
 def _named(scorer: LabelScorer) -> list[np.ndarray]:

@@ -234,27 +234,6 @@ def metric_of(metric: str, grouping: Grouping) -> str:
     return "ndcg@10" if grouping.has_queries and metric != "auc" else "auc"
 
 
-def check_eval_set(
-    names: list[str], eval_set: Any, group: Any, qid: Any, propensities: Any, *, where: str = "eval_set"
-) -> tuple[Any, np.ndarray, Grouping] | None:
-    """(X as it is given, targets, groups) of rows to measure on, which have the objectives `names`.
-
-    Returns None where no rows are given.
-    """
-    if eval_set is None:
-        if group is not None or qid is not None or propensities is not None:
-            raise ValueError("eval_group, eval_qid and eval_propensities describe eval_set, which is missing")
-        return None
-    try:
-        X, Y = eval_set
-    except (TypeError, ValueError):
-        raise ValueError("eval_set must be a pair (X, Y)") from None
-    values, names_here = check_targets(Y, name=f"Y of {where}")
-    if names_here != names:
-        raise ValueError(f"Y of {where} must hold the objectives {names}, got {names_here}")
-    return X, values, check_groups(len(values), group, qid)
-
-
 def check_numbers(values: Any, name: str, n_rows: int | None = None, *, n_dims: int = 1) -> np.ndarray:
     """Finite float64 numbers, C-contiguous: a vector (n,), or with two dimensions a matrix (n, K), K >= 1.
 

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from metarank._util.printable import plain_table, preformatted
 from metarank.objectives.aggregation import label_spread
-from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
-from metarank.objectives.fronts import all_but, folds_of
+from metarank.objectives.checks import Grouping, check_weights, metric_of
+from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pairwise import AucPairs
 
@@ -172,23 +172,23 @@ def diagnose(
     >>> round(diagnose([[1, 0], [0, 1], [1, 0], [0, 1]]).kept_spread, 2)
     0.0
     """
-    grades, label_names = check_targets(Y)
+    model = MultiObjectiveRanker() if ranker is None else ranker
+    features = None if X is None else model.features(X, min_rows=2)
+    rows = graded_rows(features, Y, group, qid)
+    grades, label_names, grouping = rows.values, rows.names, rows.grouping
     n, n_labels = grades.shape
     if n == 0:
         raise ValueError("Y must have at least one row, got none")
     a = check_weights(weights, n_labels, names=label_names)
-    grouping = check_groups(n, group, qid)
     spread = _spread_of(grades, grouping, label_names)
     loss_shares, label_shares = (w * np.ptp(grades, axis=0) for w in (a / spread, a))
     opposite, ordered = _conflicts(grades, grouping)
-    targets = dict(zip(label_names, grades.T))
-    model = MultiObjectiveRanker() if ranker is None else ranker
     with np.errstate(invalid="ignore"):
         conflicts = opposite / ordered
     return Diagnosis(
         names=label_names,
         n_rows=n,
-        n_queries=len(grouping.ids) if grouping.has_queries else 0,
+        n_queries=rows.n_queries,
         weights=a,
         pi=(grades > 0).mean(axis=0),
         spread=spread,
@@ -198,27 +198,25 @@ def diagnose(
         conflicts=conflicts,
         conflict_shares=opposite / max((grouping.sizes * (grouping.sizes - 1) / 2).sum(), 1.0),
         kept_spread=_kept_spread(grades, a, grouping),
-        cross_validated={} if X is None else _cross_validated(X, targets, grouping, a, model),
+        cross_validated={} if X is None else _cross_validated(rows, a, model),
         cross_metric=metric_of(model.metric, grouping),
     )
 
 
 def _cross_validated(
-    X: Any,
-    targets: dict[str, np.ndarray],
-    grouping: Grouping,
-    weights: np.ndarray,
-    ranker: MultiObjectiveRanker,
+    rows: GradedRows, weights: np.ndarray, ranker: MultiObjectiveRanker
 ) -> dict[str, np.ndarray]:
     """What each label attains on each fold by a model of the others, (folds, K) for each aggregation."""
-    features = ranker.features(X, min_rows=2)
-    fold = folds_of(grouping, 5, ranker.settings().seed, features)
+    fold = rows.folds(5, ranker.settings().seed)
     out = {}
     for method in ("label", "loss"):
         aggregation = replace(ranker.settings().aggregation, method=method)  # type: ignore[arg-type]
         model = clone(ranker).set_params(aggregation=aggregation, weights=weights)
-        parts = [all_but(features, targets, grouping, None, fold == f) for f in np.unique(fold)]
-        out[method] = np.array([model.fit(**part).attained_ for part in parts])
+        attained = []
+        for f in np.unique(fold):
+            seen, held_out = rows.take(fold != f), rows.take(fold == f, "eval_set")
+            attained.append(model._learn(model.settings(), seen, held_out).attained_)
+        out[method] = np.array(attained)
     return out
 
 

@@ -20,17 +20,10 @@ from metarank._util.parameters import LARGEST_SEED, check_integer, seed_of
 from metarank._util.printable import plain_table
 from metarank._util.progress import as_part, report
 from metarank.objectives.aggregation import METHODS, PLUG_IN, Aggregation
-from metarank.objectives.checks import (
-    Grouping,
-    check_eval_set,
-    check_groups,
-    check_targets,
-    metric_of,
-)
+from metarank.objectives.checks import metric_of
 from metarank.objectives.front import hypervolume, knee, non_dominated
+from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
-from metarank.objectives.partial_labels import check_propensities
-from metarank.types.view import fold_of_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,73 +220,50 @@ def pareto_front(
     """
     ranker = MultiObjectiveRanker() if ranker is None else ranker
     methods = _check_aggregations(aggregations)
-    features = ranker.features(X, min_rows=2)
-    values, names = check_targets(Y, n_rows=features.shape[0])
+    rows = graded_rows(ranker.features(X, min_rows=2), Y, group, qid, propensities)
+    names = rows.names
     if len(names) < 2:
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
-    grouping = check_groups(len(values), group, qid)
-    propensity = check_propensities(propensities, values.shape, names)
     check_integer("n_weights", n_weights, len(names))
     swept = simplex_lattice(len(names), int(n_weights))
     seed = seed_of(ranker.random_state, LARGEST_SEED)
     settings = clone(ranker).set_params(random_state=seed)
-    data = {"X": features, "Y": dict(zip(names, values.T)), "group": group, "qid": qid}
-    data |= {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
-    data |= {"propensities": propensity, "eval_propensities": eval_propensities}
-    where = "eval_set"
-    if check_eval_set(names, eval_set, eval_group, eval_qid, eval_propensities) is None:
-        if grouping.has_queries and len(grouping.ids) < 2:
+    watched = settings._watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
+    if watched is None:
+        if rows.n_queries == 1:
             raise ValueError(
                 "group or qid must name at least two queries, of which one is held out: give eval_set"
             )
-        out = folds_of(grouping, 4, seed, features) == 0
-        where = f"the {out.sum()} held-out rows"
-        data |= all_but(features, data["Y"], grouping, propensity, out)
+        out = rows.folds(4, seed) == 0
+        rows, watched = rows.take(~out), rows.take(out, f"the {out.sum()} held-out rows")
     n_models = len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods)
-    sweep = _Sweep(settings, data, where, n_models)
+    sweep = _Sweep(settings, rows, watched, n_models)
     alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
     models = [model for method in methods for model in sweep.models(method, swept, alone)]
     report("done", 1.0)
-    measured = sweep.metrics.grouping
     return ParetoFront(
         objective_names=names,
-        metric=metric_of(settings.metric, grouping),
+        metric=metric_of(settings.metric, watched.grouping),
         weights=np.tile(swept, (len(methods), 1)),
         aggregation=[method for method in methods for _ in swept],
         points=np.array([model.attained_ for model in models]),
         models=models,
         alone=dict(zip(names, alone)),
         alone_points=np.array([model.attained_ for model in alone]),
-        n_rows=len(measured.order),
-        n_queries=len(measured.ids) if measured.has_queries else 0,
+        n_rows=len(watched.values),
+        n_queries=watched.n_queries,
     )
 
 
 class _Sweep:
-    """The trainings of one call, on inputs that were checked.
-
-    Parameters
-    ----------
-    settings : MultiObjectiveRanker
-    data : dict
-        Arguments of `MultiObjectiveRanker.fit`; a label without an order in its `eval_set` is refused.
-    where : str
-        How messages call these rows.
-    n_models : int
-        How many will be trained, for the report of progress.
-    """
+    """The trainings of one call on checked `rows`, measured on those that are `watched`; `n_models` is how
+    many will be trained, for the report of progress."""
 
     def __init__(
-        self, settings: MultiObjectiveRanker, data: dict[str, Any], where: str, n_models: int
+        self, settings: MultiObjectiveRanker, rows: GradedRows, watched: GradedRows, n_models: int
     ) -> None:
-        self.settings, self.data = settings, data
-        names = list(data["Y"])
-        held_out = [data.get(f"eval_{name}") for name in ("set", "group", "qid", "propensities")]
-        watched = check_eval_set(names, *held_out, where=where)
-        assert watched is not None
-        self.eval_X, values, grouping = watched
-        propensity = check_propensities(data["eval_propensities"], values.shape, names, "eval_propensities")
-        self.metrics = settings._metrics(values, grouping, names, where, propensity)
+        self.settings, self.rows, self.watched = settings, rows, watched
+        self.metrics = settings._metrics(watched)
         self._n_models, self._n_done = n_models, 0
 
     def models(
@@ -304,7 +274,7 @@ class _Sweep:
         for number, w in enumerate(swept, 1):
             if fitted is not None:  # the same probability models, measured anew
                 model = fitted.reweighted(w).set_params(weights=w)
-                scores = model.predict(self.eval_X)
+                scores = model.predict(self.watched.X)
                 model.attained_ = self.metrics.measure(scores)[:, self.metrics.column(model.metric)]
                 yield model
             elif method == "loss" and np.count_nonzero(w) == 1:
@@ -318,7 +288,7 @@ class _Sweep:
         aggregation = replace(Aggregation.of(self.settings.aggregation), method=method)  # type: ignore[arg-type]
         model = clone(self.settings).set_params(aggregation=aggregation, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
-            model.fit(**self.data)
+            model._learn(model.settings(), self.rows, self.watched, self.metrics)
         self._n_done += 1
         return model
 
@@ -359,29 +329,3 @@ def _check_aggregations(aggregations: Any) -> list[str]:
     if not methods or len(set(methods)) < len(methods):
         raise ValueError(f"aggregations must be one method or several different ones, got {methods}")
     return methods
-
-
-def folds_of(grouping: Grouping, n_folds: int, seed: int, X: Any) -> np.ndarray:
-    """int array (n,): the fold of each row; queries, and without them copies of a row, are in one."""
-    units = np.arange(len(grouping.ids) if grouping.has_queries else len(grouping.order))
-    fold = fold_of_rows(len(units), n_folds, seed, None if grouping.has_queries else X, groups=units)
-    return fold[grouping.group_of_row] if grouping.has_queries else fold
-
-
-def all_but(
-    X: Any, Y: dict[str, np.ndarray], grouping: Grouping, propensity: np.ndarray | None, out: np.ndarray
-) -> dict[str, Any]:
-    """Arguments of `MultiObjectiveRanker.fit` for all rows but some, which are watched."""
-    ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
-    by_row = propensity is not None and propensity.ndim == 2
-    seen, watched = (propensity[rows] if by_row else propensity for rows in (~out, out))  # type: ignore[index]
-    return {
-        "X": X[~out],
-        "Y": {name: column[~out] for name, column in Y.items()},
-        "group": None,
-        "qid": None if ids is None else ids[~out],
-        "eval_set": (X[out], {name: column[out] for name, column in Y.items()}),
-        "eval_qid": None if ids is None else ids[out],
-        "propensities": seen,
-        "eval_propensities": watched,
-    }

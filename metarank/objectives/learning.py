@@ -7,18 +7,88 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank._util.elementary import logistic
 from metarank.objectives.aggregation import PLUG_IN, Objective, RankMetric, label_spread
-from metarank.objectives.checks import Grouping, metric_of
+from metarank.objectives.checks import Grouping, check_groups, check_targets, metric_of
 from metarank.objectives.models import Boosting, LinearFit, LinearModel, raw_scores
-from metarank.objectives.partial_labels import check_linear, completed
+from metarank.objectives.partial_labels import check_linear, check_propensities, completed
 from metarank.objectives.watch import Metrics, Watch
 from metarank.persist.fields import Array
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.boosting import lightgbm_params
 from metarank.types.boosters import BoosterArrays
+from metarank.types.view import fold_of_rows
+
+
+@dataclass(frozen=True, eq=False)
+class GradedRows:
+    """Rows with the grades of their objectives, checked.
+
+    Parameters
+    ----------
+    X : features (n, d), or None where only grades are of interest
+    values : float64 array (n, K)
+        The grades.
+    names : list of str
+        Of the objectives.
+    grouping : Grouping
+    propensity : float64 array (K,) or (n, K), or None
+    where : str
+        How messages call the grades.
+    """
+
+    X: Any
+    values: np.ndarray
+    names: list[str]
+    grouping: Grouping
+    propensity: np.ndarray | None
+    where: str = "Y"
+
+    @property
+    def n_queries(self) -> int:
+        """0 without queries."""
+        return len(self.grouping.ids) if self.grouping.has_queries else 0
+
+    def folds(self, n_folds: int, seed: int) -> np.ndarray:
+        """int array (n,): the fold of each row; queries, and without them copies of a row, are in one."""
+        if not self.n_queries:
+            return fold_of_rows(len(self.values), n_folds, seed, self.X, groups=np.arange(len(self.values)))
+        of_query = fold_of_rows(self.n_queries, n_folds, seed, None, groups=np.arange(self.n_queries))
+        return of_query[self.grouping.group_of_row]
+
+    def take(self, rows: np.ndarray, where: str = "Y") -> GradedRows:
+        """The rows of a mask (n,) of whole queries."""
+        ids = self.grouping.ids[self.grouping.group_of_row][rows] if self.n_queries else None
+        propensity = self.propensity
+        if propensity is not None and propensity.ndim == 2:
+            propensity = propensity[rows]
+        grouping = check_groups(int(rows.sum()), qid=ids)
+        return GradedRows(self.X[rows], self.values[rows], self.names, grouping, propensity, where)
+
+
+def graded_rows(
+    X: Any,
+    Y: Any,
+    group: Any = None,
+    qid: Any = None,
+    propensities: Any = None,
+    *,
+    where: str = "",
+    objectives: list[str] | None = None,
+) -> GradedRows:
+    """Checked features, None for none, with grades, queries and propensities, which are checked.
+
+    `where` is how messages call rows beside those of the training, `objectives` what they must have.
+    """
+    called = f"Y of {where}" if where else "Y"
+    values, names = check_targets(Y, n_rows=None if X is None else X.shape[0], name=called)
+    if objectives is not None and names != objectives:
+        raise ValueError(f"{called} must hold the objectives {objectives}, got {names}")
+    grouping = check_groups(len(values), group, qid)
+    name = "eval_propensities" if where else "propensities"
+    propensity = check_propensities(propensities, values.shape, names, name)
+    return GradedRows(X, values, names, grouping, propensity, where or "Y")
 
 
 @dataclass(frozen=True)
@@ -80,15 +150,13 @@ class Training:
     """One call of `fit`: parameters and inputs that were checked, and the steps of each method."""
 
     settings: SimpleNamespace
-    values: np.ndarray
-    names: list[str]
-    grouping: Grouping
+    rows: GradedRows
     weights: np.ndarray
-    propensity: np.ndarray | None
 
     def __post_init__(self) -> None:
-        settings = self.settings
-        self.metric: RankMetric = "ndcg" if metric_of(settings.metric, self.grouping) == "ndcg@10" else "auc"
+        settings, rows = self.settings, self.rows
+        self.values, self.names, self.propensity = rows.values, rows.names, rows.propensity
+        self.metric: RankMetric = "ndcg" if metric_of(settings.metric, rows.grouping) == "ndcg@10" else "auc"
         self.is_plug_in: bool = settings.aggregation.method in PLUG_IN
         # The logistic loss is linear in its target, so that o / p gives an unbiased one, convex for the
         # linear model; trees would grow without end on targets above 1.
@@ -98,9 +166,9 @@ class Training:
         self.stop_on: int | str = self._check_stop_on()
         self.top_grade: np.ndarray = self.values.max(axis=0)
 
-    def fit(self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics) -> Result:
+    def fit(self, X_eval: Any, metrics: Metrics) -> Result:
         """Trained, and measured on the rows to watch: those of `X_eval`, or all."""
-        settings = self.settings
+        settings, X = self.settings, self.rows.X
         watched_rows = X if X_eval is None else X_eval
         trainer: LinearFit | Boosting
         if settings.model == "linear":
@@ -148,7 +216,7 @@ class Training:
             dict(zip(self.names, self.values.T)),
             self.weights,
             metric=metric,
-            group=self.grouping,
+            group=self.rows.grouping,
             label_gain=self.settings.label_gain,
             norm=norm,
             n_jobs=self.settings.n_jobs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import lightgbm as lgb
 import numpy as np
@@ -15,7 +15,7 @@ from metarank._util.algebra import gram, solve_upper, times, upper_factor
 from metarank.objectives.aggregation import Objective
 from metarank.objectives.watch import Watch
 from metarank.persist.fields import Array, Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.ranker.boosting import grown, pointwise_objective
 from metarank.ranker.linear_ranker import StandardisedColumns
 from metarank.types.boosters import BoosterArrays
@@ -36,17 +36,10 @@ Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 class LinearModel(Saved):
     """Weights of columns, from which their means are subtracted; `spread` holds their standard deviations."""
 
-    mean: np.ndarray
-    weights: np.ndarray
-    intercept: float
-    spread: np.ndarray
-
-    saved: ClassVar[Spec] = Spec(
-        Array("mean", np.float64, ("d",)),
-        Array("weights", np.float64, ("d",)),
-        Number("intercept"),
-        Array("spread", np.float64, ("d",), least=0),
-    )
+    mean: Annotated[np.ndarray, Array("", np.float64, ("d",))]
+    weights: Annotated[np.ndarray, Array("", np.float64, ("d",))]
+    intercept: Annotated[float, Number("")]
+    spread: Annotated[np.ndarray, Array("", np.float64, ("d",), least=0)]
 
     def predict(self, X: np.ndarray, *, n_jobs: int = 1) -> np.ndarray:
         return _core.linear_scores(X, self.mean, self.weights, self.intercept, n_jobs)

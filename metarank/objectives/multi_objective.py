@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
@@ -29,17 +30,10 @@ from metarank._util.parameters import (
 from metarank._util.progress import check_verbose, report, shows_progress
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.objectives.aggregation import PLUG_IN, Aggregation, Method
-from metarank.objectives.checks import (
-    Grouping,
-    check_eval_set,
-    check_groups,
-    check_targets,
-    check_weights,
-    metric_of,
-)
-from metarank.objectives.learning import PlugIn, Training
+from metarank.objectives.checks import check_weights, metric_of
+from metarank.objectives.learning import GradedRows, PlugIn, Training, graded_rows
 from metarank.objectives.models import LinearModel, normalised_importances, raw_scores
-from metarank.objectives.partial_labels import check_linear, check_propensities
+from metarank.objectives.partial_labels import check_linear
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
@@ -102,6 +96,7 @@ def _n_models(known: Any, model: str) -> int:
     return int(known["K"]) if Aggregation.of(known.aggregation).method in PLUG_IN else 1
 
 
+@dataclass(eq=False, repr=False)
 class MultiObjectiveRanker(Saved, BaseEstimator):
     """Learns one ranking from several targets.
 
@@ -168,6 +163,21 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ((500,), array([0.67, 0.33]))
     """
 
+    aggregation: Method | Aggregation = "label"
+    model: Literal["lightgbm", "linear"] = "lightgbm"
+    weights: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    _: KW_ONLY
+    metric: Literal["auto", "auc", "ndcg"] = "auto"
+    label_gain: Any = None
+    n_rounds: int = 100
+    params: Mapping[str, Any] | None = None
+    l2: float = 1e-4
+    early_stopping: int = 0
+    stop_on: str | int | None = None
+    verbose: int = 0
+
     saved: ClassVar[Spec] = Spec(
         Params(of=_params_of, seeded=LARGEST_SEED, check=lambda model: model._check_saved()),
         Strings("objective_names_", "K"),
@@ -197,40 +207,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Object("plug_in_", PlugIn, ("K",)),
     )
 
-    def __init__(
-        self,
-        aggregation: Method | Aggregation = "label",
-        model: Literal["lightgbm", "linear"] = "lightgbm",
-        weights: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        *,
-        metric: Literal["auto", "auc", "ndcg"] = "auto",
-        label_gain: Any = None,
-        n_rounds: int = 100,
-        params: Mapping[str, Any] | None = None,
-        l2: float = 1e-4,
-        early_stopping: int = 0,
-        stop_on: str | int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.aggregation = aggregation
-        self.model = model
-        self.weights = weights
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.metric = metric
-        self.label_gain = label_gain
-        self.n_rounds = n_rounds
-        self.params = params
-        self.l2 = l2
-        self.early_stopping = early_stopping
-        self.stop_on = stop_on
-        self.verbose = verbose
-
     # --- fit ---------------------------------------------------------------
 
-    @shows_progress
     def fit(
         self,
         X: Any,
@@ -284,40 +262,54 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             An input or a parameter is invalid; the message names it.
         """
         settings = self.settings()
-        features = self.features(X, min_rows=2)
-        values, names = check_targets(one_target(Y, y), n_rows=features.shape[0])
+        rows = graded_rows(self.features(X, min_rows=2), one_target(Y, y), group, qid, propensities)
         columns = _names_of(X)
-        for objective in names:
+        for objective in rows.names:
             check_writable(objective, "the objectives of Y")
         for column in columns or ():
             check_writable(column, "the columns of X")
-        check_savable_width(features)
-        grouping = check_groups(len(values), group, qid)
-        _refuse_constant_labels(values, names)
-        weights = check_weights(self.weights, len(names), names=names)
-        propensity = check_propensities(propensities, values.shape, names)
+        check_savable_width(rows.X)
+        watched = self._watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
+        if watched is None and self.early_stopping:
+            raise ValueError(
+                "early_stopping needs rows to watch: give eval_set, got early_stopping="
+                f"{self.early_stopping} without"
+            )
+        self._learn(settings, rows, watched)
+        self._feature_names = columns or []
+        return self
+
+    @shows_progress
+    def _learn(
+        self,
+        settings: SimpleNamespace,
+        rows: GradedRows,
+        watched: GradedRows | None,
+        metrics: Metrics | None = None,
+    ) -> MultiObjectiveRanker:
+        """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
+        _refuse_constant_labels(rows)
+        metrics = self._metrics(rows if watched is None else watched) if metrics is None else metrics
+        weights = check_weights(self.weights, len(rows.names), names=rows.names)
         given = remembered(self.get_params(deep=False))
-        training = Training(settings, values, names, grouping, weights / weights.sum(), propensity)
-        held_out = eval_set, eval_group, eval_qid, eval_propensities
-        watched_rows, metrics = self._watched(*held_out, features, training)
+        training = Training(settings, rows, weights / weights.sum())
         with single_threaded_blas():
-            result = training.fit(features, watched_rows, metrics)
+            result = training.fit(None if watched is None else watched.X, metrics)
         report("done", 1.0)
         self.random_state_: int = settings.seed
         self._given_ = given
-        self.objective_names_ = names
+        self.objective_names_ = rows.names
         self.weights_: NDArray[np.float64] = training.weights
         self.metric_ = training.metric
         self.curves_: list[dict[str, list[float]]] = list(result.evals.values())
         self.best_round_: int | list[int] = result.best_round
         self.attained_: NDArray[np.float64] = result.attained
-        self.n_features_in_: int = features.shape[1]
-        self.layout_ = layout_of(features)
+        self.n_features_in_: int = rows.X.shape[1]
+        self.layout_ = layout_of(rows.X)
         is_linear = self.model == "linear"
         self.linear_models_: list[LinearModel] = result.models if is_linear else []
         self.tree_models_: list[BoosterArrays] = [] if is_linear else result.models
         self.plug_in_: PlugIn = training.plug_in()
-        self._feature_names = columns or []
         return self
 
     def features(self, X: Any, **rules: Any) -> Any:
@@ -370,42 +362,37 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         self.settings()
 
     def _watched(
-        self, eval_set: Any, group: Any, qid: Any, propensities: Any, X: Any, training: Training
-    ) -> tuple[Any, Metrics]:
-        """Features of the rows to watch, None for the training rows, and the metrics on them."""
-        names, grouping = training.names, training.grouping
-        checked = check_eval_set(names, eval_set, group, qid, propensities)
-        if checked is None:
-            if self.early_stopping:
+        self, eval_set: Any, group: Any, qid: Any, propensities: Any, rows: GradedRows
+    ) -> GradedRows | None:
+        """The rows to watch, which have the features, objectives and kind of queries of `rows`; None where
+        none are given."""
+        if eval_set is None:
+            if group is not None or qid is not None or propensities is not None:
                 raise ValueError(
-                    f"early_stopping needs rows to watch: give eval_set, got early_stopping="
-                    f"{self.early_stopping} without"
+                    "eval_group, eval_qid and eval_propensities describe eval_set, which is missing"
                 )
-            return None, self._metrics(training.values, grouping, names, propensity=training.propensity)
-        X_eval, values, eval_grouping = checked
-        rules = {"n_features": X.shape[1], "layout": layout_of(X), "name": "X of eval_set"}
-        features = self.features(X_eval, **rules)
-        check_targets(values, n_rows=features.shape[0], name="Y of eval_set")
-        if eval_grouping.has_queries != grouping.has_queries:
+            return None
+        try:
+            X, Y = eval_set
+        except (TypeError, ValueError):
+            raise ValueError("eval_set must be a pair (X, Y)") from None
+        rules = {"n_features": rows.X.shape[1], "layout": layout_of(rows.X), "name": "X of eval_set"}
+        given = self.features(X, **rules), Y, group, qid, propensities
+        watched = graded_rows(*given, where="eval_set", objectives=rows.names)
+        if watched.grouping.has_queries != rows.grouping.has_queries:
             raise ValueError(
                 "eval_set must have queries (eval_group or eval_qid) if and only if the training rows do"
             )
-        propensity = check_propensities(propensities, values.shape, names, "eval_propensities")
-        return features, self._metrics(values, eval_grouping, names, "eval_set", propensity)
+        return watched
 
-    def _metrics(
-        self,
-        values: np.ndarray,
-        grouping: Grouping,
-        names: list[str],
-        where: str = "Y",
-        propensity: np.ndarray | None = None,
-    ) -> Metrics:
+    def _metrics(self, rows: GradedRows) -> Metrics:
+        """The metrics of some rows."""
         n_jobs, cost = resolve_n_jobs(self.n_jobs), Aggregation.of(self.aggregation).cost
-        if propensity is not None:
-            check_linear("auc" if metric_of(self.metric, grouping) == "auc" else "ndcg", cost)
+        if rows.propensity is not None:
+            check_linear("auc" if metric_of(self.metric, rows.grouping) == "auc" else "ndcg", cost)
         options: dict[str, Any] = {"cost": cost, "label_gain": self.label_gain, "n_jobs": n_jobs}
-        return Metrics(values, grouping, names, where=where, propensity=propensity, **options)
+        options |= {"where": rows.where, "propensity": rows.propensity}
+        return Metrics(rows.values, rows.grouping, rows.names, **options)
 
     # --- use ---------------------------------------------------------------
 
@@ -461,16 +448,11 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         check_is_fitted(self)
-        values, names = check_targets(Y)
-        if names != self.objective_names_:
-            raise ValueError(f"Y must hold the objectives {self.objective_names_}, got {names}")
-        grouping = check_groups(len(values), group, qid)
-        propensity = check_propensities(propensities, values.shape, names)
-        metrics = self._metrics(values, grouping, names, propensity=propensity)
-        column = metrics.column(self.metric)
-        scores = self.predict(X)
-        if len(scores) != len(values):
-            raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(values)}")
+        rows = graded_rows(None, Y, group, qid, propensities, objectives=self.objective_names_)
+        metrics = self._metrics(rows)
+        column, scores = metrics.column(self.metric), self.predict(X)
+        if len(scores) != len(rows.values):
+            raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(rows.values)}")
         return float(metrics.measure(scores)[:, column].mean())
 
     @property
@@ -554,12 +536,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 
 
-def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:
-    for k, name in enumerate(names):
-        if values[:, k].min() == values[:, k].max():
-            raise ValueError(
-                f"the label {name!r} of Y is constant, {values[0, k]:g} everywhere: no AUC exists"
-            )
+def _refuse_constant_labels(rows: GradedRows) -> None:
+    for name, grades in zip(rows.names, rows.values.T):
+        if grades.min() == grades.max():
+            raise ValueError(f"the label {name!r} of Y is constant, {grades[0]:g} everywhere: no AUC exists")
 
 
 def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:

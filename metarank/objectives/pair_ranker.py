@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from metarank._util.parameters import with_parameters
 from metarank.objectives.aggregation import Aggregation
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
@@ -18,6 +19,7 @@ from metarank.ranker.lists import RankingData, informative_lists
 from metarank.types.feature_table import FeatureTable
 
 
+@with_parameters
 class ObjectivesRanker(Ranker):
     """A `MultiObjectiveRanker` over candidate labels: lists are its queries, pairs its documents.
 
@@ -42,17 +44,14 @@ class ObjectivesRanker(Ranker):
     array([0, 2, 1])
     """
 
-    name = "objectives"
+    model: MultiObjectiveRanker | None = None
+    max_irrelevant: int = 1_000_000
 
-    model_: MultiObjectiveRanker
+    name = "objectives"
 
     saved: ClassVar[Spec] = saved_with(
         Object("model_", MultiObjectiveRanker, {"d": "columns"}), params=Params(without=("model",))
     )
-
-    def __init__(self, *, model: MultiObjectiveRanker | None = None, max_irrelevant: int = 1_000_000) -> None:
-        self.model = model
-        self.max_irrelevant = max_irrelevant
 
     def summary(self) -> str:
         """The method and the weights of the objectives."""
@@ -82,7 +81,7 @@ class ObjectivesRanker(Ranker):
         sizes = part.sizes[part.sizes > 0]
         model = clone(self.model) if self.model is not None else MultiObjectiveRanker(label_gain="linear")
         model.set_params(n_jobs=n_jobs)
-        self.model_ = model.fit(part.table.values, part.targets, group=sizes)
+        self.model_: MultiObjectiveRanker = model.fit(part.table.values, part.targets, group=sizes)
         self.model_.set_params(n_jobs=None)  # the number of threads is no part of the model
 
     def _learned(self, data: RankingData) -> RankingData:

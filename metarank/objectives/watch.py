@@ -40,7 +40,6 @@ class Metrics:
         where: str = "Y",
         n_jobs: int = 1,
         propensity: np.ndarray | None = None,
-        ndcg: bool = True,
     ) -> None:
         self.objectives: list[str] = list(objectives)
         self.grouping: Grouping = grouping
@@ -53,7 +52,7 @@ class Metrics:
         columns = list(zip(values.T, called))
         self._pairs = [AucPairs(y, grouping, cost=cost, name=name) for y, name in columns]
         self._lists = []
-        if grouping.has_queries and propensity is None and ndcg:
+        if grouping.has_queries and propensity is None:
             self._lists = [NdcgLists(y, grouping, label_gain=label_gain, name=name) for y, name in columns]
         self.names: list[str] = ["auc", "ndcg@10"] if self._lists else ["auc"]
 

@@ -1,8 +1,9 @@
 """`Saved` and `Spec`: what a class saves, declared once.
 
-A class lists the fields of its saved form. `get_state`, `from_state`, the object's sizes and what pickle
-leaves out follow from that list. A model folder is untrusted input: each field states the rule for its value,
-and every value is checked when it is read. Only what the compiled core checks for itself is not checked here.
+A class lists the fields of its saved form, in the types of its attributes or in a `Spec`. `get_state`,
+`from_state`, the object's sizes and what pickle leaves out follow from that list. A model folder is untrusted
+input: each field states the rule for its value, and every value is checked when it is read. Only what the
+compiled core checks for itself is not checked here.
 
 A dimension with a name, such as "L", has one size throughout an object; `links` extend it to nested objects.
 By convention "d" is the number of features, "L" of labels, and "rows" of the training rows that are kept.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -24,12 +26,16 @@ T = TypeVar("T")
 
 
 class Spec:
-    """The fields of a class.
+    """The fields of a class: those in the types of its attributes, and further ones.
+
+    An attribute of the type ``Annotated[np.ndarray, Array("", np.float32)]`` is saved by that field, under
+    its own name. Values that the constructor accepts are passed to it; the others are set as attributes, in
+    order.
 
     Parameters
     ----------
     *fields : Field
-        Values that the constructor accepts are passed to it; the others are set as attributes, in order.
+        Those that follow the fields in the types of attributes.
     check : function of Known, optional
         Raises ValueError if values contradict each other in a way that no single field can express. It is
         called before the object is constructed.
@@ -53,6 +59,9 @@ class Spec:
     def __init__(self, *fields: Field, check: Callable[[Known], None] | None = None) -> None:
         self.fields = fields
         self.check = check
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.fields = (*_annotated(owner), *self.fields)
 
     def extended(self, *fields: Field) -> Spec:
         """A copy with more fields."""
@@ -95,13 +104,16 @@ class Spec:
 class Saved(metaclass=ShortHelp):
     """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
-    A class with its own `get_state` and `from_state` needs no spec. Classes of metarank are registered.
+    A class whose saved attributes all have a field in their types needs no spec of its own, nor does one with
+    its own `get_state` and `from_state`. Classes of metarank are registered.
     """
 
     saved: ClassVar[Spec | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "saved" not in vars(cls) and (fields := _annotated(cls)):
+            cls.saved = Spec(*fields)
         if cls.__module__.partition(".")[0] == "metarank":
             register(cls)
 
@@ -141,6 +153,14 @@ def restored(cls: Any, state: Any, sizes: dict[str, int]) -> Any:
     if cls.saved is None or read.__func__ is not general.__func__:
         return read(state)
     return cls.saved.restored(cls, state, sizes)
+
+
+def _annotated(cls: type) -> list[Field]:
+    """The fields in the types of a class's own attributes."""
+    if not any("Annotated[" in str(hint) for hint in inspect.get_annotations(cls).values()):
+        return []
+    hints = inspect.get_annotations(cls, eval_str=True).items()
+    return [replace(hint.__metadata__[0], name=name) for name, hint in hints if hasattr(hint, "__metadata__")]
 
 
 def _is_cached(cls: type, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, times, transposed_times
 from metarank._util.elementary import logistic, softplus
 from metarank.persist.fields import Array, Ids, Known, Number, Strings
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
 
@@ -40,20 +40,14 @@ class LabelCorrections(Saved):
         Columns that a label may weigh in its own way.
     """
 
-    strength_: float
-    ids_: np.ndarray  # positions of the columns in the table
-    mean_: np.ndarray
-    scale_: np.ndarray
-    weights_: np.ndarray  # (L, number of columns + 2): columns, pooled score, intercept
-
-    saved: ClassVar[Spec] = Spec(
-        Strings("columns"),
-        Number("strength_", 0),
-        Ids("ids_", np.int64, ("own",), below="columns"),
-        Array("mean_", np.float64, (_width,)),
-        Array("scale_", np.float64, (_width,), above=0),
-        Array("weights_", np.float64, (None, _width)),
-    )
+    columns: Annotated[list[str], Strings("")]
+    strength_: Annotated[float, Number("", 0)]
+    # Positions of the columns in the table.
+    ids_: Annotated[np.ndarray, Ids("", np.int64, ("own",), below="columns")]
+    mean_: Annotated[np.ndarray, Array("", np.float64, (_width,))]
+    scale_: Annotated[np.ndarray, Array("", np.float64, (_width,), above=0)]
+    # (L, number of columns + 2): columns, pooled score, intercept.
+    weights_: Annotated[np.ndarray, Array("", np.float64, (None, _width))]
 
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns

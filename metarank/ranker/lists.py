@@ -9,6 +9,7 @@ import numpy as np
 from metarank import _core
 from metarank.scorers.crossfit import OuterPart
 from metarank.types.feature_table import FeatureTable
+from metarank.types.ragged import entries_of_rows, extreme_of_rows
 from metarank.types.view import fold_of_rows
 
 DEFAULT_FOLDS = 5
@@ -105,7 +106,7 @@ class RankingData:
 
     def pairs_of(self, index: np.ndarray) -> np.ndarray:
         """Positions of the pairs of some lists (ids)."""
-        return pairs_of_lists(self.indptr, index)
+        return entries_of_rows(self.indptr, index)[1]
 
     def pairs(self, kept: np.ndarray) -> RankingData:
         """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
@@ -173,26 +174,16 @@ def _of_lists(part: OuterPart[FeatureTable], kept: np.ndarray) -> OuterPart[Feat
     seen = np.isin(part.seen, kept)
     table = part.described
     if table is not None:
-        pairs = pairs_of_lists(table.indptr, np.flatnonzero(seen))
+        _, pairs = entries_of_rows(table.indptr, np.flatnonzero(seen))
         table = FeatureTable(table.values[pairs], table.names, table.candidates.rows(np.flatnonzero(seen)))
     held_out = part.held_out[np.isin(part.held_out, kept)]
     return OuterPart(np.searchsorted(kept, held_out), np.searchsorted(kept, part.seen[seen]), table)
 
 
-def pairs_of_lists(indptr: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """int64: positions of the pairs of some lists (ids), one list after another."""
-    counts = np.diff(indptr)[index]
-    before = np.concatenate([[0], np.cumsum(counts)])
-    return np.repeat(indptr[:-1][index] - before[:-1], counts) + np.arange(before[-1])
-
-
 def informative_lists(gains: np.ndarray, indptr: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """bool (n,): lists of positive weight that hold two different gains."""
-    out = np.zeros(len(weight), bool)
-    filled = np.flatnonzero(np.diff(indptr) > 0)
-    starts = indptr[filled]
-    out[filled] = np.maximum.reduceat(gains, starts) > np.minimum.reduceat(gains, starts)
-    return out & (weight > 0)
+    least, greatest = (extreme_of_rows(of, gains, indptr, 0.0) for of in (np.minimum, np.maximum))
+    return (greatest > least) & (weight > 0)
 
 
 def hash_numbers(n: int, seed: int) -> np.ndarray:

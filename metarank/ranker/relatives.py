@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.ragged import extreme_of_rows, found_at, row_of_entries
 
 KINDS = ("parent", "child", "sibling", "related")
 OF_LABELS = ("label_depth", "label_specificity")
@@ -109,12 +110,8 @@ def _best_siblings(pair: np.ndarray, group: np.ndarray, values: np.ndarray) -> n
 
 def _or_least(best: np.ndarray, values: np.ndarray, candidates: Candidates) -> np.ndarray:
     """The values, and the least value of the list where there is none."""
-    sizes = np.diff(candidates.indptr)
-    least = np.zeros(candidates.n_rows, np.float32)
-    filled = sizes > 0
-    if filled.any():
-        least[filled] = np.minimum.reduceat(values, candidates.indptr[:-1][filled])
-    return np.where(np.isneginf(best), np.repeat(least, sizes), best)
+    least = extreme_of_rows(np.minimum, values, candidates.indptr, np.float32(0))
+    return np.where(np.isneginf(best), least[candidates.row_of_pair], best)
 
 
 def _links(kind: str, candidates: Candidates, labels: LabelDescriptions) -> tuple[np.ndarray, np.ndarray]:
@@ -124,12 +121,10 @@ def _links(kind: str, candidates: Candidates, labels: LabelDescriptions) -> tupl
     if matrix is None or not candidates.n_pairs:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     relatives = matrix[candidates.labels]
-    pair = np.repeat(np.arange(candidates.n_pairs), np.diff(relatives.indptr))
+    pair = row_of_entries(relatives.indptr)
     key = candidates.row_of_pair[pair] * candidates.n_labels + relatives.indices
     if kind == "sibling":
         return pair, np.unique(key, return_inverse=True)[1]
-    keys = candidates.pair_keys
-    place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-    is_candidate = keys[place] == key
+    place, is_candidate = found_at(candidates.pair_keys, key)
     pair, place = pair[is_candidate], place[is_candidate]
     return (place, pair) if kind == "child" else (pair, place)

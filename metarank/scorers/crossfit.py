@@ -32,7 +32,7 @@ from metarank._util.progress import in_turn, side_by_side
 from metarank._util.threads import in_threads
 from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, PointProposer, columns_of
 from metarank.types.candidates import Candidates
-from metarank.types.view import TrainingSet
+from metarank.types.view import TrainingSet, TrainingView, fold_of_rows
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -41,6 +41,8 @@ D = TypeVar("D")
 _MOST_PARTS = 5
 # With fewer rows, two parts leave too little to learn from.
 _LEAST_ROWS = 20
+# One row in so many is held apart to choose by.
+_APART = 5
 
 
 def held_out_columns(
@@ -266,6 +268,20 @@ def _parts_of_folds(fold: np.ndarray) -> np.ndarray:
     """The outer part of each row, int32: its fold, or a run of folds if there are many."""
     numbers, place = np.unique(fold, return_inverse=True)
     return (place * min(_MOST_PARTS, len(numbers)) // max(1, len(numbers))).astype(np.int32)
+
+
+def held_apart(
+    view: TrainingView, seed: int, X: Any = None
+) -> tuple[TrainingView, TrainingView, np.ndarray] | None:
+    """What a choice is tried on: the rows to learn from, a fifth to judge by, which the seed draws, and which
+    rows of the view learn, bool (n,). None of fewer than ten rows, and where one part has no labels.
+
+    Rows of a group stay together, as do copies of a row of X where that is given.
+    """
+    learns = fold_of_rows(view.n_rows, _APART, seed, X, view.groups) != 0
+    others, judged = view.part(np.flatnonzero(learns)), view.part(np.flatnonzero(~learns))
+    enough = view.n_rows >= 2 * _APART and others.Y.nnz and judged.Y.nnz
+    return (others, judged, learns) if enough else None
 
 
 def scatter_folds(

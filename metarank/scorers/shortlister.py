@@ -14,7 +14,7 @@ from metarank._util.parameters import one_target, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
-from metarank.data.label_text import label_text_of
+from metarank.data.encoder import label_text_of
 from metarank.scorers.base import LabelScorer
 from metarank.types.arrays import csr_parts
 from metarank.types.checks import (

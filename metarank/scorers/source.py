@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -31,16 +31,11 @@ class Source(Saved):
         Whether the model uses its columns as meta-features.
     """
 
-    scorer: LabelScorer
-    proposes: bool
-    describes: bool
+    scorer: Annotated[LabelScorer, Object("", LabelScorer, ("d", "L", "rows"))]
+    proposes: Annotated[bool, Flag("")]
+    describes: Annotated[bool, Flag("")]
 
-    saved: ClassVar[Spec] = Spec(
-        Object("scorer", LabelScorer, ("d", "L", "rows")),
-        Flag("proposes"),
-        Flag("describes"),
-        check=_check_proposes,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_proposes)
 
     @property
     def name(self) -> str:

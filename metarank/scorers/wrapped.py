@@ -15,11 +15,12 @@ from metarank.persist.fields import Declared, Ids, Integer, Known, Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import HeldOutColumns, LabelScorer
 from metarank.scorers.crossfit import held_out_columns
-from metarank.scorers.given.lists import extremes, positions_of
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.label_names import OtherNames
+from metarank.types.label_table import relabeled
+from metarank.types.ragged import extreme_of_rows
 from metarank.types.view import Features, TrainingSet, TrainingView
 
 
@@ -306,29 +307,24 @@ class KeptScorer(LabelScorer):
         ).sorted_indices()
         pairs = Candidates(known.indptr, known.indices, len(self.now))
         now = self.now[pairs.labels]
-        at, is_asked = positions_of(candidates, Candidates.of_core(pairs.indptr, now, self.n_labels, {}))
+        at, is_asked = Candidates.of_core(pairs.indptr, now, self.n_labels, {}).found_in(candidates)
         is_asked &= now >= 0
         blank, row = self.scorer.score_without_rows, candidates.row_of_pair
         columns = {}
         for name, values in self.scorer.score(X, pairs, n_jobs=n_jobs).items():
             column = np.full(len(row), -np.inf, np.float32)
             np.maximum.at(column, at[is_asked], values[is_asked])
-            otherwise = extremes(known, values)[0][row] if blank is None else np.full(len(row), blank)
+            least = extreme_of_rows(np.minimum, values, known.indptr, 0.0)
+            otherwise = least[row] if blank is None else np.full(len(row), blank)
             columns[name] = np.where(np.isneginf(column), otherwise, column).astype(np.float32)
         return columns
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
-        label = self.now[listed.labels]
-        kept = np.flatnonzero(label >= 0)
-        row, label = listed.row_of_pair[kept], label[kept]
-        order = np.lexsort((label, row))
-        row, label = row[order], label[order]
-        starts = np.flatnonzero(np.diff(row * np.int64(self.n_labels) + label, prepend=-1))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[starts], minlength=listed.n_rows))])
+        known = relabeled(listed.to_csr(np.ones(listed.n_pairs, np.float32)), self.now, self.n_labels)
         scores = {
-            name: np.maximum.reduceat(values[kept[order]], starts) if len(starts) else values[:0]
+            name: relabeled(listed.to_csr(values), self.now, self.n_labels).data
             for name, values in listed.scores.items()
         }
-        return Candidates(indptr, label[starts], self.n_labels, scores)
+        return Candidates(known.indptr, known.indices, self.n_labels, scores)

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,6 @@ from metarank.types.arrays import unit_rows
 from metarank.types.checks import check_labels
 from metarank.types.ranking import Ranking, check_k
 
-_CHOICES = {
-    "combine": ("lale", "id", "text", "concat", "gile"),
-    "encoder": ("bilstm", "cnn", "bow", "mean"),
-    "loss": ("bce", "warp"),
-    "name_activation": ("linear", "relu"),
-    "bias": ("auto", "label", "global"),
-}
 _SIZES = ("subword_dim", "hidden_dim", "embedding_dim")
 # Parameters that a fitted model is made by: setting them afterwards says how the next fit is made.
 _STRUCTURE = ("combine", "encoder", "name_activation", "bias", "max_length", *_SIZES)
@@ -275,8 +268,9 @@ class LabelEmbedder(Saved, BaseEstimator):
 
     def _check_parameters(self) -> int:
         """Refuses parameters that do not keep their rule; the number of threads."""
-        for name, allowed in _CHOICES.items():
-            check_choice(name, getattr(self, name), allowed)
+        for name, hint in get_type_hints(LabelEmbedder).items():
+            if get_origin(hint) is Literal:
+                check_choice(name, getattr(self, name), get_args(hint))
         for name in _SIZES:
             check_integer(name, getattr(self, name), 1, _LARGEST_SIZE)
         for name in ("max_length", "batch_size", "n_epochs", "patience"):
@@ -333,7 +327,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         """The vector q of each text, float32 (n, E)."""
         check_is_fitted(self)
         tokens = self._tokens(_read_texts(texts, "texts"))
-        return self.network_.encoded("queries", tokens, resolve_n_jobs(self.n_jobs))
+        return self.network_.encoded("query", tokens, resolve_n_jobs(self.n_jobs))
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
@@ -351,11 +345,11 @@ class LabelEmbedder(Saved, BaseEstimator):
         if combine == "id":
             raise ValueError("names say nothing where combine='id'")
         n_jobs = resolve_n_jobs(self.n_jobs)
-        f_text = self.network_.encoded("names", self._tokens(names), n_jobs)
+        f_text = self.network_.encoded("name", self._tokens(names), n_jobs)
         alike = None
         if combine in ("lale", "concat"):
             known = self._tokens((self.label_names_ or [])[: self.n_trained_labels_])
-            trained = unit_rows(self.network_.encoded("names", known, n_jobs))
+            trained = unit_rows(self.network_.encoded("name", known, n_jobs))
             scores = _core.vector_scores(
                 unit_rows(f_text), trained, np.zeros(len(trained), np.float32), n_jobs
             )

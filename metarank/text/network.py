@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from metarank._util.threads import openmp_threads
 from metarank.text.subwords import PAD
 
+# Whose encoder is asked.
+Side = Literal["query", "name"]
 # Models with a vector of each label's own, and models that read its name.
 WITH_IDS = ("lale", "id", "concat")
 WITH_NAMES = ("lale", "text", "concat", "gile")
@@ -132,18 +134,13 @@ class Network(nn.Module):
         """The entries of an f_id that says nothing of its own."""
         return 1.0 if self.combine == "lale" else 0.0
 
-    def queries(self, texts: Tensor) -> Tensor:
-        """q, float (n, E), of subword ids (n, T), padded."""
-        return self._encode(self.query, texts, self.dropout)
-
-    def names(self, names: Tensor) -> Tensor:
-        """f_text, float (r, E), of subword ids (r, T), padded."""
-        return self._encode(self.name, names, nn.Identity())
-
-    def _encode(self, encoder: Encoder, texts: Tensor, dropout: nn.Module) -> Tensor:
+    def encode(self, side: Side, texts: Tensor) -> Tensor:
+        """q of queries, or f_text of names, float (n, E), of subword ids (n, T), padded."""
         lengths = (texts != PAD).sum(dim=1)
         longest = max(1, int(lengths.max())) if len(texts) else 1
-        return encoder(dropout(self.subwords(texts[:, :longest])), lengths)  # type: ignore[no-any-return]
+        vectors = self.subwords(texts[:, :longest])
+        vectors = self.dropout(vectors) if side == "query" else vectors
+        return getattr(self, side)(vectors, lengths)  # type: ignore[no-any-return]
 
     def label_vectors(self, ids: Tensor | None, names: Tensor | None) -> Tensor:
         """f, float (r, E), of f_id and f_text (r, E), each where `combine` has a use for it."""
@@ -167,20 +164,18 @@ class Network(nn.Module):
     # --- as arrays ---------------------------------------------------------
 
     @torch.no_grad()
-    def encoded(self, side: str, texts: np.ndarray, n_jobs: int) -> np.ndarray:
-        """`queries` or `names`, whichever `side` says, of subword ids int64 (n, T); float32 (n, E)."""
+    def encoded(self, side: Side, texts: np.ndarray, n_jobs: int) -> np.ndarray:
+        """As `encode`, of subword ids int64 (n, T); float32 (n, E)."""
         self.eval()
-        encode = getattr(self, side)
         with torch_threads(n_jobs):
-            starts = range(0, max(1, len(texts)), _ENCODED_AT_ONCE)
-            parts = [encode(torch.from_numpy(texts[i : i + _ENCODED_AT_ONCE])) for i in starts]
-        return torch.cat(parts).numpy()  # type: ignore[no-any-return]
+            parts = torch.split(torch.from_numpy(texts), _ENCODED_AT_ONCE)
+            return torch.cat([self.encode(side, part) for part in parts]).numpy()  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def all_labels(self, names: np.ndarray | None, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """f, float32 (L, E), and b, float32 (L,), of all labels and the subword ids of their names."""
         labels = torch.arange(self.n_labels)
-        f_text = None if names is None else torch.from_numpy(self.encoded("names", names, n_jobs))
+        f_text = None if names is None else torch.from_numpy(self.encoded("name", names, n_jobs))
         with torch_threads(n_jobs):
             return self.label_vectors(self.ids(labels), f_text).numpy(), self.biases(labels).numpy()
 

@@ -165,8 +165,8 @@ class _Step:
         sampled, log_share = labels_of_step(data.Y, rows, self.n_sampled, rng)
         labels = torch.from_numpy(sampled)
         ids = network.ids(labels)
-        f_text = None if data.names is None else network.names(torch.from_numpy(data.names[sampled]))
-        queries = network.queries(torch.from_numpy(data.texts[rows]))
+        f_text = None if data.names is None else network.encode("name", torch.from_numpy(data.names[sampled]))
+        queries = network.encode("query", torch.from_numpy(data.texts[rows]))
         scores = queries @ network.label_vectors(ids, f_text).T + network.biases(labels)
         targets = torch.from_numpy(data.Y[rows][:, sampled].toarray() > 0).float()
         loss = self.loss(scores - torch.from_numpy(log_share).float(), targets) / len(rows)
@@ -227,6 +227,6 @@ _LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"bce": _bce, "warp": w
 
 def _quality(network: Network, held_out: Data, n_jobs: int) -> float:
     """nDCG@5 of the held-out part."""
-    queries = network.encoded("queries", held_out.texts, n_jobs)
+    queries = network.encoded("query", held_out.texts, n_jobs)
     found = ScoredLabels(*network.all_labels(held_out.names, n_jobs)).best(queries, 5, n_jobs)
     return evaluate(held_out.Y, found, [_MEASURE])[_MEASURE]

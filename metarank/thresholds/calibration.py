@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank.metrics.logistic import Platt, fit_label_logistic, mean_log_odds
 from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.cross_label import CrossLabel
 from metarank.thresholds.lists import positions, saved_labels
 from metarank.types.candidates import Candidates
@@ -58,30 +58,26 @@ _MOST = 1e60
 _CONTEXT = 9
 
 
-def _within(name: str, *dims: Dim, least: float = -_MOST) -> Array:
+def _within(*dims: Dim, least: float = -_MOST) -> Array:
     """A field of such numbers."""
-    return Array(name, np.float64, dims, least=least, most=_MOST)
+    return Array("", np.float64, dims, least=least, most=_MOST)
 
 
 def _name_of(form: CalibrationForm) -> str:
     return next(name for name, known in FORMS.items() if known == form)
 
 
+_FORM = Text("", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__)
+
+
 @dataclass(frozen=True, eq=False)
 class LabelLogistic(Saved):
     """A fitted form: coefficients of the columns, by label for the first of them, and between labels."""
 
-    form: CalibrationForm
-    shared: np.ndarray
-    by_label: np.ndarray
-    cross: CrossLabel | None = None
-
-    saved: ClassVar[Spec] = Spec(
-        Text("form", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__),
-        _within("shared", lambda known: known.form.columns),
-        _within("by_label", "labels+1", lambda known: known.form.label_columns),
-        Object("cross", CrossLabel, optional=True),
-    )
+    form: Annotated[CalibrationForm, _FORM]
+    shared: Annotated[np.ndarray, _within(lambda known: known.form.columns)]
+    by_label: Annotated[np.ndarray, _within("labels+1", lambda known: known.form.label_columns)]
+    cross: Annotated[CrossLabel | None, Object("", CrossLabel, optional=True)] = None
 
     def logits(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """float64 (m,) from the standardised columns, without the terms between labels."""
@@ -92,6 +88,11 @@ def _by_form(members: list[LabelLogistic]) -> dict[str, LabelLogistic]:
     if not members:
         raise ValueError("members must hold at least one form")
     return {_name_of(member.form): member for member in members}
+
+
+_MEMBERS_BY_FORM = List(
+    "", Object("", LabelLogistic, ("labels",)), of=lambda of: list(of.members_.values()), into=_by_form
+)
 
 
 class Calibrator(Saved):
@@ -115,40 +116,28 @@ class Calibrator(Saved):
         Log-odds of the training pairs from fits without their row's fold.
     """
 
-    losses_: dict[str, float]
-    members_: dict[str, LabelLogistic]
+    platt_: Annotated[Platt, Object("", Platt)]
+    trust_: Annotated[Platt | None, Object("", Platt, optional=True)]
+    mean_: Annotated[NDArray[np.float64], _within(_CONTEXT)]
+    scale_: Annotated[NDArray[np.float64], _within(_CONTEXT, least=1 / _MOST)]
+    index_: Annotated[np.ndarray, saved_labels("")]
+    losses_: Annotated[dict[str, float], Each("", Number(""), FORMS)]
+    members_: Annotated[dict[str, LabelLogistic], _MEMBERS_BY_FORM]
     cross_fitted_: np.ndarray
-    trust_: Platt | None
-
-    saved: ClassVar[Spec] = Spec(
-        Object("platt_", Platt),
-        Object("trust_", Platt, optional=True),
-        _within("mean_", _CONTEXT),
-        _within("scale_", _CONTEXT, least=1 / _MOST),
-        saved_labels("index_"),
-        Each("losses_", Number(""), FORMS),
-        List(
-            "members_",
-            Object("", LabelLogistic, ("labels",)),
-            of=lambda calibrator: list(calibrator.members_.values()),
-            into=_by_form,
-        ),
-    )
 
     def fit(
         self, candidates: Candidates, scores: np.ndarray, relevant: np.ndarray, fold: np.ndarray
     ) -> Calibrator:
         """Learn from out-of-fold scores (m,), relevance (m,) and a fold for each row (n,)."""
         target = relevant.astype(np.float64)
-        self.platt_: Platt = Platt().fit(scores, target)
+        self.platt_ = Platt().fit(scores, target)
         s = self.platt_.logits(scores)
-        self.index_: np.ndarray = np.unique(candidates.labels)
+        self.index_ = np.unique(candidates.labels)
         X = _core.list_context(s, candidates.indptr)
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale < 1e-9] = 1.0
         mean[0], scale[0] = 0.0, 1.0
-        self.mean_: NDArray[np.float64] = mean
-        self.scale_: NDArray[np.float64] = scale
+        self.mean_, self.scale_ = mean, scale
         X = (X - mean) / scale
         index = positions(self.index_, candidates.labels)
         data = _CalibrationData(candidates, X, s, index, target, fold, len(self.index_))

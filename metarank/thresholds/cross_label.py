@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, times, transposed_times
 from metarank._util.elementary import logistic, softplus
 from metarank.persist.fields import Array, Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.types.candidates import Candidates
 
 _LOW, _HIGH = -6.0, 4.0
@@ -25,17 +25,11 @@ class CrossLabel(Saved):
     the log-odds found so far as offset.
     """
 
-    mean: np.ndarray
-    scale: float
-    weights: np.ndarray
-
     # Bounds within which sums of products stay within single precision.
-    saved: ClassVar[Spec] = Spec(
-        Number("ridge", 0),
-        Array("mean", np.float64, ("L",), least=-1e3, most=1e3),
-        Number("scale", 1e-20, 1e3),
-        Array("weights", np.float64, ("L", "L+1"), least=-1e12, most=1e12),
-    )
+    ridge: Annotated[float, Number("", 0)]
+    mean: Annotated[np.ndarray, Array("", np.float64, ("L",), least=-1e3, most=1e3)]
+    scale: Annotated[float, Number("", 1e-20, 1e3)]
+    weights: Annotated[np.ndarray, Array("", np.float64, ("L", "L+1"), least=-1e12, most=1e12)]
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
@@ -92,7 +86,6 @@ class CrossLabel(Saved):
         ) / self.scale
         W = np.ascontiguousarray(self.weights[:, 1:].T, np.float32)
         bias = np.ascontiguousarray(self.weights[:, 0], np.float32)
-        indptr = np.concatenate([[0], np.cumsum(known)])[candidates.indptr]
-        out = np.zeros(len(labels), np.float32)
-        out[known] = _core.linear_scores_dense(V, W, bias, indptr, np.ascontiguousarray(labels[known]), 1)
+        of_known, out = candidates.where(known), np.zeros(len(labels), np.float32)
+        out[known] = _core.linear_scores_dense(V, W, bias, of_known.indptr, of_known.labels, 1)
         return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -48,10 +48,9 @@ class GlobalCut(Cut):
 
     family = "global"
 
-    threshold: float
-    keep_best: bool
-
-    saved: ClassVar[Spec] = Spec(Flag("plug_in"), Number("threshold", floats="extended"), Flag("keep_best"))
+    plug_in: Annotated[bool, Flag("")]
+    threshold: Annotated[float, Number("", floats="extended")]
+    keep_best: Annotated[bool, Flag("")]
 
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
@@ -205,10 +204,8 @@ class ExpectedF1Cut(Cut):
 
     family = "expected-f1"
 
-    unseen: float
-    keep_best: bool
-
-    saved: ClassVar[Spec] = Spec(Number("unseen", 0), Flag("keep_best"))
+    unseen: Annotated[float, Number("", 0)]
+    keep_best: Annotated[bool, Flag("")]
 
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
         self.keep_best = lists.never_empty

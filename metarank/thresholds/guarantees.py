@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from metarank import _core
 from metarank._util.elementary import log1p
 from metarank._util.parameters import check_real
 from metarank.persist.fields import Array, Integer, Number
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists
 
 CONFIDENCE = 0.9
@@ -123,26 +123,17 @@ class Guarantees(Saved):
         What each cut can guarantee, not increasing.
     """
 
-    recall: np.ndarray
-    precision: np.ndarray
-    recall_cuts: np.ndarray
-    precision_cuts: np.ndarray
-    n_rows: int
-    unseen: float
-
-    saved: ClassVar[Spec] = Spec(
-        Number("confidence", 0, 1),
-        Integer("n_rows"),
-        Number("unseen", 0),
-        Array("recall_cuts", np.float64, ("recall",), floats="extended"),
-        Array("recall", np.float64, ("recall",), least=0, most=1),
-        Array("precision_cuts", np.float64, ("precision",)),
-        Array("precision", np.float64, ("precision",), least=0, most=1),
-    )
+    confidence: Annotated[float, Number("", 0, 1)]
+    n_rows: Annotated[int, Integer("")]
+    unseen: Annotated[float, Number("", 0)]
+    recall_cuts: Annotated[np.ndarray, Array("", np.float64, ("recall",), floats="extended")]
+    recall: Annotated[np.ndarray, Array("", np.float64, ("recall",), least=0, most=1)]
+    precision_cuts: Annotated[np.ndarray, Array("", np.float64, ("precision",))]
+    precision: Annotated[np.ndarray, Array("", np.float64, ("precision",), least=0, most=1)]
 
     def __init__(self, confidence: float = CONFIDENCE) -> None:
         check_real("confidence", confidence, 5e-324, np.nextafter(1.0, 0.0), "a number between 0 and 1")
-        self.confidence: float = float(confidence)
+        self.confidence = float(confidence)
 
     def fit(
         self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0

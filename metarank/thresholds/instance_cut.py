@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
-from metarank.persist.spec import Spec
 from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 
@@ -33,13 +32,9 @@ class InstanceCut(Cut):
 
     family = "instance"
 
-    by_label: bool
-    weights: np.ndarray
-    bias: float
-
-    saved: ClassVar[Spec] = Spec(
-        Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended")
-    )
+    by_label: Annotated[bool, Flag("")]
+    weights: Annotated[np.ndarray, Array("", np.float64)]
+    bias: Annotated[float, Number("", floats="extended")]
 
     def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from metarank._util.elementary import logistic
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Each, List, Number, Object, Text
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.cuts import (
     Cut,
@@ -39,6 +39,8 @@ _FAMILIES: dict[str, Callable[[], Cut]] = {
     "global": GlobalCut,
     "expected-f1": ExpectedF1Cut,
 }
+# A value, and the ends of an interval about it.
+_Interval: TypeAlias = tuple[float, float, float]
 THRESHOLDS = ("auto", *_FAMILIES)
 
 # Labels with this many relevant rows are trusted half as far as their calibrated probabilities.
@@ -104,18 +106,11 @@ class LearnedCuts(Saved):
     (178, 137)
     """
 
-    calibrator_: Calibrator
-    cuts_: dict[str, Cut]
-    held_out_: dict[str, tuple[float, float, float]]
-    guarantees_: Guarantees | None
-
-    saved: ClassVar[Spec] = Spec(
-        Text("threshold"),
-        Object("calibrator_", Calibrator),
-        Each("held_out_", List("", Number(""), 3, into=tuple), METRICS),
-        Each("cuts_", Object("", Cut), METRICS, every=True),
-        Object("guarantees_", Guarantees, optional=True),
-    )
+    threshold: Annotated[str, Text("")]
+    calibrator_: Annotated[Calibrator, Object("", Calibrator)]
+    held_out_: Annotated[dict[str, _Interval], Each("", List("", Number(""), 3, into=tuple), METRICS)]
+    cuts_: Annotated[dict[str, Cut], Each("", Object("", Cut), METRICS, every=True)]
+    guarantees_: Annotated[Guarantees | None, Object("", Guarantees, optional=True)]
 
     def __init__(self, threshold: str = "auto") -> None:
         if threshold not in THRESHOLDS:
@@ -309,7 +304,7 @@ def _choose(
     return best, attained
 
 
-def _interval(metric: str, values: np.ndarray) -> tuple[float, float, float]:
+def _interval(metric: str, values: np.ndarray) -> _Interval:
     """(value, low, high) of a metric, from its value and its bootstraps behind it."""
     value, drawn = float(values[0]), values[1:]
     if metric == "hamming":  # negated, so that greater is better

@@ -106,7 +106,7 @@ class ThresholdLearner(Saved, BaseEstimator):
             "L",
             optional=True,
             key="names",
-            of=lambda learner: _listed(learner),
+            of=lambda learner: getattr(learner, "feature_names_in_", None),
             into=lambda names: np.array(names, object),
         ),
         Object("learned_", LearnedCuts),
@@ -247,8 +247,3 @@ class ThresholdLearner(Saved, BaseEstimator):
         tags.target_tags.single_output = False
         tags.input_tags.sparse = True
         return tags
-
-
-def _listed(learner: ThresholdLearner) -> list[str] | None:
-    names = getattr(learner, "feature_names_in_", None)
-    return None if names is None else list(names)

@@ -13,6 +13,7 @@ from metarank._util.elementary import logistic
 from metarank.persist.fields import Ids
 from metarank.thresholds.cut_sweep import Sweep
 from metarank.types.candidates import Candidates
+from metarank.types.ragged import entries_of_rows, found_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +109,8 @@ class ScoredLists:
 
     def rows(self, index: np.ndarray) -> ScoredLists:
         """Some of the rows (ids); missed pairs of which the row is not known are shared out evenly."""
-        sizes = np.diff(self.candidates.indptr)[index]
-        before = np.concatenate([[0], np.cumsum(sizes)])
-        pairs = np.repeat(self.candidates.indptr[:-1][index] - before[:-1], sizes) + np.arange(before[-1])
-        part = Candidates(before, self.labels[pairs], self.candidates.n_labels)
+        first, pairs = entries_of_rows(self.candidates.indptr, index)
+        part = Candidates(first, self.labels[pairs], self.candidates.n_labels)
         relevant = None if self.relevant is None else self.relevant[pairs]
         if isinstance(self.missed, np.ndarray):
             return ScoredLists(part, self.logits[pairs], relevant, self.missed[index])
@@ -120,11 +119,8 @@ class ScoredLists:
 
 def positions(ids: np.ndarray, labels: np.ndarray) -> NDArray[np.int32]:
     """Where labels stand in a sorted list of known ids; any other stands behind the last."""
-    if len(ids) == 0:
-        return np.zeros(labels.shape, np.int32)
-    at = np.searchsorted(ids, labels)
-    known = ids[np.minimum(at, len(ids) - 1)] == labels
-    return np.where(known, at, len(ids)).astype(np.int32)
+    at, is_known = found_at(ids, labels)
+    return np.where(is_known, at, len(ids)).astype(np.int32)
 
 
 def saved_labels(name: str) -> Ids:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_labels
+from metarank.types.ranking import score_rows
 from metarank.types.view import first_of_unit
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -43,26 +44,19 @@ class ScoreMatrix(NamedTuple):
         values = check_array(
             S, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=least, input_name="S"
         )
-        n, width = values.shape
+        width = values.shape[1]
         if n_labels is not None and width != n_labels:
             raise ValueError(f"S has {width} labels, but ThresholdLearner is expecting {n_labels}")
-        if sp.issparse(values):
-            values = sp.csr_matrix(values, copy=not values.has_canonical_format)
-            values.sum_duplicates()
-            candidates, scores = Candidates(values.indptr, values.indices, width), values.data
-        else:
-            candidates, scores = Candidates.all_labels(n, width), values.ravel()
-        largest = float(np.abs(scores).max(initial=0.0))
+        rows = score_rows(values)
+        largest = float(np.abs(rows.scores).max(initial=0.0))
         if largest > _LARGEST:
             raise ValueError(f"S must hold numbers of at most {_LARGEST:.1e}, got {largest:.1e}")
-        return cls(candidates, scores, sp.issparse(values))
+        return cls(Candidates(rows.indptr, rows.labels, width), rows.scores, sp.issparse(values))
 
     def matrix_of(self, values: np.ndarray) -> Any:
         """Values of the pairs in the container of the scores: an array, or CSR with the same entries."""
-        shape = (self.candidates.n_rows, self.candidates.n_labels)
-        if not self.is_sparse:
-            return values.reshape(shape)
-        return sp.csr_matrix((values, self.candidates.labels, self.candidates.indptr), shape=shape)
+        c = self.candidates
+        return c.to_csr(values) if self.is_sparse else values.reshape(c.n_rows, c.n_labels)
 
     def checked_labels(self, Y: Any) -> sp.csr_matrix:
         """Relevances of the same rows and labels, CSR (n, L) of values > 0."""
@@ -74,18 +68,15 @@ class ScoreMatrix(NamedTuple):
 
     def relevance(self, Y: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Relevance of the pairs, bool (m,), and how many relevant labels of each row are no candidates."""
-        c, n_relevant = self.candidates, np.diff(Y.indptr)
-        keys = np.repeat(np.arange(c.n_rows), n_relevant) * np.int64(c.n_labels) + Y.indices
-        relevant = np.isin(c.pair_keys, keys, assume_unique=True)
-        return relevant, n_relevant - np.bincount(c.row_of_pair[relevant], minlength=c.n_rows)
+        c = self.candidates
+        relevant = c.among(Candidates.from_csr(Y))
+        return relevant, np.diff(Y.indptr) - np.bincount(c.row_of_pair[relevant], minlength=c.n_rows)
 
     def units(self, groups: np.ndarray | None) -> np.ndarray:
         """For each row the number of the first row that stays with it: of its group, or of the same scores.
 
         See `first_of_unit`.
         """
-        c = self.candidates
         # Places, since 32 bits would make most scores equal where they are far from 0.
         places = np.unique(self.scores, return_inverse=True)[1].astype(np.float32) + 1
-        values = places, c.labels, c.indptr
-        return first_of_unit(c.n_rows, sp.csr_matrix(values, shape=(c.n_rows, c.n_labels)), groups)
+        return first_of_unit(self.candidates.n_rows, self.candidates.to_csr(places), groups)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
-from metarank.persist.spec import Spec
 from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.candidates import Candidates
@@ -32,17 +31,10 @@ class SubsetCut(Cut):
 
     family = "subset"
 
-    sets: np.ndarray
-    counts: np.ndarray
-    prior_weight: float
-    keep_best: bool
-
-    saved: ClassVar[Spec] = Spec(
-        Array("sets", np.bool_, ("sets", None)),
-        Ids("counts", np.int64, ("sets",), least=1, below=2**62),
-        Number("prior_weight", 0, 1),
-        Flag("keep_best"),
-    )
+    sets: Annotated[np.ndarray, Array("", np.bool_, ("sets", None))]
+    counts: Annotated[np.ndarray, Ids("", np.int64, ("sets",), least=1, below=2**62)]
+    prior_weight: Annotated[float, Number("", 0, 1)]
+    keep_best: Annotated[bool, Flag("")]
 
     def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -62,13 +62,10 @@ class BlockColumns(Saved):
 
     def of(self, X: Rows) -> Rows:
         """The block's columns of a matrix of all blocks: a C-contiguous array, or canonical CSR."""
-        if isinstance(X, np.ndarray):
-            return np.ascontiguousarray(X[:, self.start : self.stop])
-        inside = (X.indices >= self.start) & (X.indices < self.stop)
-        before = np.concatenate([[0], np.cumsum(inside)])
-        shape = (X.shape[0], self.stop - self.start)
-        out = canonical_csr(X.data[inside], X.indices[inside] - self.start, before[X.indptr], shape)
-        return np.asarray(out.toarray()) if self.is_dense else out
+        own = X[:, self.start : self.stop]
+        if isinstance(own, np.ndarray):
+            return np.ascontiguousarray(own)
+        return np.asarray(own.toarray()) if self.is_dense else own
 
 
 def _check_range(known: Known) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.types.arrays import joined_ids
 
 # LightGBM reads a dense value of this size or less as zero.
@@ -83,48 +83,28 @@ class BoosterArrays(Saved):
            [ 1.,  0.]])
     """
 
-    feature: np.ndarray
-    threshold: np.ndarray
-    children: np.ndarray
-    missing: np.ndarray
-    gain: np.ndarray
-    node_count: np.ndarray
-    root: np.ndarray
-    leaf_value: np.ndarray
-    leaf_count: np.ndarray
-    output: np.ndarray
-    n_features: int
-    n_outputs: int
+    feature: Annotated[np.ndarray, Array("", np.int32, ("nodes",))]
+    threshold: Annotated[np.ndarray, Array("", np.float64, ("nodes",))]
+    children: Annotated[np.ndarray, Array("", np.int32, ("nodes", 2))]
+    missing: Annotated[np.ndarray, Array("", np.uint8, ("nodes",))]
+    gain: Annotated[np.ndarray, Array("", np.float64, ("nodes",), least=0)]
+    node_count: Annotated[np.ndarray, Array("", np.int32, ("nodes",), least=0)]
+    root: Annotated[np.ndarray, Array("", np.int32, ("trees",))]
+    leaf_value: Annotated[np.ndarray, Array("", np.float64, ("leaves",))]
+    leaf_count: Annotated[np.ndarray, Array("", np.int32, ("leaves",), least=0)]
+    output: Annotated[np.ndarray, Array("", np.int32, ("trees",))]
+    n_features: Annotated[int, Declared("", size="d")]
+    n_outputs: Annotated[int, Declared("", size="outputs")]
     in_core: Any = field(init=False, repr=False)
 
-    saved: ClassVar[Spec] = Spec(
-        Array("feature", np.int32, ("nodes",)),
-        Array("threshold", np.float64, ("nodes",)),
-        Array("children", np.int32, ("nodes", 2)),
-        Array("missing", np.uint8, ("nodes",)),
-        Array("gain", np.float64, ("nodes",), least=0),
-        Array("node_count", np.int32, ("nodes",), least=0),
-        Array("root", np.int32, ("trees",)),
-        Array("leaf_value", np.float64, ("leaves",)),
-        Array("leaf_count", np.int32, ("leaves",), least=0),
-        Array("output", np.int32, ("trees",)),
-        Declared("n_features", size="d"),
-        Declared("n_outputs", size="outputs"),
-    )
-
     def __post_init__(self) -> None:
-        trees = _core.BoostedTrees(
-            self.feature,
-            self.threshold,
-            self.children,
-            self.missing,
-            self.root,
-            self.leaf_value,
-            self.output,
-            self.n_features,
-            self.n_outputs,
-        )
+        sizes = self.n_features, self.n_outputs
+        trees = _core.BoostedTrees(*self._splits, self.root, self.leaf_value, self.output, *sizes)
         object.__setattr__(self, "in_core", trees)
+
+    @property
+    def _splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.feature, self.threshold, self.children, self.missing
 
     @property
     def n_trees(self) -> int:
@@ -206,22 +186,9 @@ class BoosterArrays(Saved):
         ValueError
             If a node is no tree's alone, or a tree is more than 1,024 deep.
         """
-        X = self._checked(X)
-        shares = [
-            _core.tree_shares(
-                self.feature,
-                self.threshold,
-                self.children,
-                self.missing,
-                self.root[self.output == output],
-                self.leaf_value,
-                self.node_count,
-                self.leaf_count,
-                X,
-                1,
-            )
-            for output in range(self.n_outputs)
-        ]
+        X, leaves = self._checked(X), (self.leaf_value, self.node_count, self.leaf_count)
+        roots = [self.root[self.output == output] for output in range(self.n_outputs)]
+        shares = [_core.tree_shares(*self._splits, root, *leaves, X, 1) for root in roots]
         return np.asarray(np.mean(shares, axis=0))
 
     def importances(self) -> np.ndarray:

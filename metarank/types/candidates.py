@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank import _core
+from metarank.types.ragged import entries_of_rows, extreme_of_rows, found_at, row_of_entries
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Candidates:
     @property
     def row_of_pair(self) -> NDArray[np.int64]:
         """int64 array (m,): the row of each pair."""
-        return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
+        return row_of_entries(self.indptr)
 
     @property
     def pair_keys(self) -> NDArray[np.int64]:
@@ -147,21 +151,19 @@ class Candidates:
     def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
         """CSR (n, L) of `values`, or of the final score. Pairs of value 0 are stored too."""
         values = self.final_score if values is None else np.asarray(values)
-        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=values.dtype)
-        out.data, out.indices, out.indptr = values, self.labels, self.indptr
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        shape = self.n_rows, self.n_labels
+        return canonical_csr(values, self.labels, self.indptr, shape, values.dtype)
 
     def values_of(self, Y: sp.csr_matrix) -> NDArray[np.float32]:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
-        stored = Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}).pair_keys
+        at, is_stored = self.found_in(Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}))
         values = np.zeros(self.n_pairs, np.float32)
-        if len(stored):
-            wanted = self.pair_keys
-            at = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
-            hit = stored[at] == wanted
-            values[hit] = Y.data[at[hit]]
+        values[is_stored] = Y.data[at[is_stored]]
         return values
+
+    def found_in(self, others: Candidates) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The position of each pair in `others` (of the same n and L), int64 (m,), and whether it has one."""
+        return found_at(others.pair_keys, self.pair_keys)
 
     def without(self, excluded: Candidates) -> Candidates:
         """The pairs that are not in `excluded` (of the same n and L), with their scores.
@@ -189,37 +191,26 @@ class Candidates:
 
     def where(self, kept: np.ndarray) -> Candidates:
         """The pairs for which `kept` (m,) is True, with their scores."""
-        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
-        scores = {name: values[kept] for name, values in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(kept)])[self.indptr], kept)
+
+    def _picked(self, indptr: np.ndarray, pairs: np.ndarray) -> Candidates:
+        """Some pairs (positions, or a mask), which are those of rows in the order of `indptr`."""
+        scores = {name: values[pairs] for name, values in self.scores.items()}
+        return Candidates.of_core(indptr, self.labels[pairs], self.n_labels, scores)
 
     def to_dense(self, values: np.ndarray) -> NDArray[np.float32]:
         """Values (m,) as float32 (n, L). Other labels get the row's lowest value minus 1."""
         values = values.astype(np.float32)
         if self.is_full:
             return values.reshape(self.n_rows, self.n_labels)
-        below = np.where(np.diff(self.indptr) > 0, self._least(values) - 1, np.float32(0))
+        below = extreme_of_rows(np.minimum, values, self.indptr, np.float32(1)) - 1
         out = np.repeat(below[:, None], self.n_labels, axis=1)
         out[self.row_of_pair, self.labels] = values
         return out
 
-    def _least(self, values: np.ndarray) -> np.ndarray:
-        """The least of some values (m,) in each row, float32 (n,); 0 where a row has none."""
-        least = np.zeros(self.n_rows, np.float32)
-        filled = np.diff(self.indptr) > 0
-        if filled.any():
-            least[filled] = np.minimum.reduceat(values, self.indptr[:-1][filled])
-        return least
-
     def rows(self, index: np.ndarray | slice) -> Candidates:
         """The candidates of some rows, in the given order."""
-        index = np.arange(self.n_rows)[index]
-        counts = np.diff(self.indptr)[index]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        pairs = np.repeat(self.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
-        return Candidates(
-            indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()}
-        )
+        return self._picked(*entries_of_rows(self.indptr, np.arange(self.n_rows)[index]))
 
     def union(self, other: Candidates) -> Candidates:
         """The pairs of either. A score that one side lacks is the minimum of that source in the row, or 0."""
@@ -233,7 +224,7 @@ class Candidates:
             at = np.searchsorted(merged, key)
             for name, values in part.scores.items():
                 if name not in scores:
-                    scores[name] = part._least(values)[row]
+                    scores[name] = extreme_of_rows(np.minimum, values, part.indptr, np.float32(0))[row]
                 scores[name][at] = values
         return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
 
@@ -302,21 +293,42 @@ class Candidates:
         place = (np.arange(self.n_pairs) - np.repeat(self.indptr[:-1], counts)).astype(np.int32)
         best, _ = _core.top_k_listed(self.indptr, place, score, min(k, max(1, counts.max(initial=1))), 1)
         kept = np.sort((best + self.indptr[:-1, None])[best >= 0])
-        indptr = np.concatenate([[0], np.cumsum(np.minimum(counts, k))])
-        scores = {n: v[kept] for n, v in self.scores.items()}
-        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
+        return self._picked(np.concatenate([[0], np.cumsum(np.minimum(counts, k))]), kept)
 
 
 def canonical_csr(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], dtype: Any = np.float32
 ) -> sp.csr_matrix:
-    """The float32 CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
+    """The CSR matrix of arrays that are canonical: sorted, without duplicates. Stored zeros stay.
 
     SciPy, which would look again, is not asked.
     """
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
-    out.data = np.ascontiguousarray(data, np.float32)
-    out.indices, out.indptr = np.ascontiguousarray(indices, dtype), np.ascontiguousarray(indptr, dtype)
-    out.has_sorted_indices = out.has_canonical_format = True
+    out = copy(_blank(*shape))
+    ids = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # SciPy's routines want one for both
+    out.data = np.ascontiguousarray(data, dtype)
+    out.indices, out.indptr = np.ascontiguousarray(indices, ids), np.ascontiguousarray(indptr, ids)
     return out
+
+
+@lru_cache(maxsize=256)
+def _blank(n_rows: int, n_columns: int) -> sp.csr_matrix:
+    """A canonical matrix of this shape whose arrays are to be replaced: for SciPy to make one takes longer
+    than all else that is done for a single row."""
+    blank = sp.csr_matrix((n_rows, n_columns), dtype=np.float32)
+    blank.has_canonical_format = True
+    blank.indptr = blank.indices  # none of it is kept
+    return blank
+
+
+def stored_where(X: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:
+    """The stored entries of a canonical float32 CSR matrix for which `kept` (nnz,) is True.
+
+    Examples
+    --------
+    >>> X = sp.csr_matrix(np.float32([[1, 2], [0, 3]]))
+    >>> stored_where(X, X.data > 1).toarray()
+    array([[0., 2.],
+           [0., 3.]], dtype=float32)
+    """
+    indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+    return canonical_csr(X.data[kept], X.indices[kept], indptr, X.shape)

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.persist.trust import MOST_DECLARED
+from metarank.types.candidates import canonical_csr
 from metarank.types.containers import as_array, check_columns, is_row, plain_column
 from metarank.types.label_table import LabelTable
 
@@ -212,12 +213,7 @@ def _canonical_csr(matrix: Any) -> sp.csr_matrix:
         out = out.copy()  # scipy shares the index arrays even where it converts the data
         out.sum_duplicates()
         out.eliminate_zeros()
-    index_dtype = np.int32 if max(out.nnz, *out.shape) <= np.iinfo(np.int32).max else np.int64
-    if out.indices.dtype != index_dtype or out.indptr.dtype != index_dtype:
-        indices, indptr = out.indices.astype(index_dtype), out.indptr.astype(index_dtype)
-        out = sp.csr_matrix((out.data, indices, indptr), shape=out.shape)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
+    return canonical_csr(out.data, out.indices, out.indptr, out.shape)
 
 
 def _raise_not_finite(value: float, row: int, column: int, name: str, hint: str = "") -> NoReturn:
@@ -299,25 +295,21 @@ def check_labels(
     Y = plain_column(Y, name)
     kind: LabelKind
     by_name = ids == "names" or (ids == "auto" and n_labels is None)
-    if sp.issparse(Y):
-        out, kind = _label_matrix(Y, name)
-    elif _is_list_of_rows(Y):
-        out, names, kind = _listed(list(Y), n_labels, names, by_name, name)
-    else:
+    given, least_id = Y, 0
+    if not (sp.issparse(Y) or _is_list_of_rows(Y)):
         check_columns(Y, name, "relevances, a column a label", f": pass one column, {name}[{{0!r}}]")
-        values = as_array(Y)
-        if values.ndim == 1 and values.dtype == object and len(values) and _is_list_of_rows(values):
-            out, names, kind = _listed(list(values), n_labels, names, by_name, name)
-        elif values.ndim == 1:
-            classes = _classes(values, by_name, name)
-            out, names, kind = _listed(classes, n_labels, names, by_name, name, low=-(2**63))
-        elif values.ndim == 2:
-            out, kind = _label_matrix(values, name)
-            if names is None and hasattr(Y, "columns"):
-                names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
-                check_names_as_ids(names, f"the columns of {name}")
-        else:
-            raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
+        Y = as_array(Y)
+        if Y.ndim not in (1, 2):
+            raise ValueError(f"{name} must have one or two dimensions, got shape {Y.shape}")
+        if Y.ndim == 1 and not (Y.dtype == object and len(Y) and _is_list_of_rows(Y)):
+            Y, least_id = _classes(Y, by_name, name), -(2**63)
+    if sp.issparse(Y) or getattr(Y, "ndim", 1) == 2:
+        out, kind = _label_matrix(Y, name)
+        if names is None and hasattr(given, "columns"):
+            names = [str(c) for c in getattr(given, "column_names", given.columns)]
+            check_names_as_ids(names, f"the columns of {name}")
+    else:
+        out, names, kind = _listed(list(Y), n_labels, names, by_name, name, low=least_id)
 
     if n_rows is not None and out.shape[0] != n_rows:
         raise ValueError(
@@ -403,14 +395,14 @@ def _listed(
         ids, found = _ids_of_names(labels, row_of, names, name)
         if by_name and names is None:
             check_names_as_ids(found, name)
-        return _ones(row_of, ids, (len(rows), len(found))), found, "lists"
+        return indicator(row_of, ids, (len(rows), len(found))), found, "lists"
     if by_name and labels:
         values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
         check_no_indicator(values, rows, name)
         distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
         spelled = [str(value) for value in distinct.tolist()]
         ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
-        return _ones(row_of, ids[column], (len(rows), len(names))), names, "ids"
+        return indicator(row_of, ids[column], (len(rows), len(names))), names, "ids"
     ids = _ids_of_numbers(labels, row_of, name)
     if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
@@ -422,10 +414,18 @@ def _listed(
     if ids.max(initial=-1) >= width:
         at = int(np.argmax(ids >= width))
         raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
-    return _ones(row_of, ids, (len(rows), width)), names, "lists"
+    return indicator(row_of, ids, (len(rows), width)), names, "lists"
 
 
-def _ones(rows: np.ndarray, ids: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+def indicator(rows: Any, ids: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """Canonical float32 CSR with a 1 at each of some places, which may be told twice.
+
+    Examples
+    --------
+    >>> indicator([0, 1, 0], [2, 0, 2], (2, 3)).toarray()
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
     out = _canonical_csr(sp.coo_matrix((np.ones(len(ids), np.float32), (rows, ids)), shape=shape))
     out.data[:] = 1
     return out
@@ -437,14 +437,11 @@ def _ids_of_names(
     for label, row in zip(labels, row_of):
         if not isinstance(label, str):
             raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
-    if names is None:
-        names = sorted(set(labels))
-        id_of = {label: i for i, label in enumerate(names)}
-    else:
-        table = LabelTable(len(names), names)
-        first_row = dict(zip(reversed(labels), reversed(row_of)))
-        id_of = {label: table.id_of(label, name, f" at row {row}") for label, row in first_row.items()}
-    return np.fromiter((id_of[label] for label in labels), np.int64, len(labels)), names
+    if names is not None:
+        return LabelTable(len(names), names).ids_of(labels, name, row_of), names
+    names = sorted(set(labels))
+    id_of = {label: i for i, label in enumerate(names)}
+    return np.fromiter(map(id_of.__getitem__, labels), np.int64, len(labels)), names
 
 
 def check_writable(name: str, what: str) -> None:

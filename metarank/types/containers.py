@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 # Types of columns, as pandas, polars and Arrow write them.
 _NUMBERS = re.compile(r"^(sparse\[)?(u?int|float|double|half|bool|decimal|complex)")
-_NUMBER = (int, float, np.number, np.bool_, Decimal)
+# What a number is; truth values are integers.
+NUMBER = (int, float, np.number, np.bool_, Decimal)
 
 
 def check_columns(table: Any, name: str, what: str, hint: str) -> None:
@@ -21,17 +22,17 @@ def check_columns(table: Any, name: str, what: str, hint: str) -> None:
     if of_pandas and all(isinstance(dtype, np.dtype) and dtype.kind in "biufc" for dtype in table.dtypes):
         return
     for column, values in table_columns(table) or ():
-        kind = type_name(values)
-        if is_number_type(values):
-            continue
-        if kind == "object":  # numbers too may stand in one
-            odd = [v for v in values if not (is_missing(v) or isinstance(v, _NUMBER))]
-            if not odd:
-                continue
-            kind = type(odd[0]).__name__
-        if re.match("(large_)?(str|utf8)", kind.lower()):
-            kind = "text"
-        raise ValueError(f"{name} must hold {what}, got {kind} in column {column!r}{hint.format(column)}")
+        if kind := no_numbers(values):
+            kind = "text" if re.match("(large_)?(str|utf8)", kind.lower()) else kind
+            raise ValueError(f"{name} must hold {what}, got {kind} in column {column!r}{hint.format(column)}")
+
+
+def no_numbers(column: Any) -> str | None:
+    """The type of a column that holds anything but numbers, or of the first such value among any objects."""
+    kind = type_name(column)
+    if kind != "object":
+        return None if is_number_type(column) else kind
+    return next((type(v).__name__ for v in column if not (is_missing(v) or isinstance(v, NUMBER))), None)
 
 
 def table_columns(table: Any) -> list[tuple[str, Any]] | None:
@@ -60,13 +61,10 @@ def as_array(table: Any) -> np.ndarray:
     """A table or array-like as an ndarray; missing values become NaN."""
     if isinstance(table, np.ndarray):
         return table
-    module = type(table).__module__.partition(".")[0]
-    is_frame = module == "pandas" and hasattr(table, "columns")
-    if is_frame and not all(isinstance(dtype, np.dtype) for dtype in table.dtypes):
-        if not all(getattr(dtype, "kind", "O") in "biuf" for dtype in table.dtypes):
-            return table.to_numpy()
-        columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
-        return np.column_stack(columns)
+    if type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "columns"):
+        has_own = not all(isinstance(dtype, np.dtype) for dtype in table.dtypes)  # types of pandas itself
+        if has_own and all(getattr(dtype, "kind", "O") in "biuf" for dtype in table.dtypes):
+            return np.asarray(table.to_numpy(np.float64, na_value=np.nan))
     if hasattr(table, "to_numpy"):
         return np.asarray(table.to_numpy())
     try:

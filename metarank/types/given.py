@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.types.candidates import Candidates, canonical_csr
+from metarank.types.candidates import Candidates, canonical_csr, stored_where
 from metarank.types.checks import check_no_indicator, check_writable
 from metarank.types.containers import as_list, is_row, plain_column
 from metarank.types.label_table import LabelTable
@@ -88,13 +88,12 @@ class Given:
     def __getitem__(self, rows: Any) -> Given:
         """What is given of some rows: a slice, a mask or an array of positions."""
         at = np.arange(self.n_rows)[rows]
-        return Given(
-            len(at),
-            self.n_labels,
-            {name: of[at] for name, of in self.scores.items()},
-            {name: of[at] for name, of in self.features.items()},
-            self.unscored,
-            None if self.words is None else self.words[at],
+        return replace(
+            self,
+            n_rows=len(at),
+            scores={name: of[at] for name, of in self.scores.items()},
+            features={name: of[at] for name, of in self.features.items()},
+            words=None if self.words is None else self.words[at],
         )
 
     @property
@@ -369,9 +368,7 @@ def _matrix_of(
         label = table.called(int(out.indices[wrong[0]]))
         raise ValueError(f"{what} must hold finite scores, got {out.data[wrong[0]]} for {label} at row {row}")
     if len(table.removed):
-        kept = ~np.isin(out.indices, np.asarray(table.removed))
-        indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
-        out = canonical_csr(out.data[kept], out.indices[kept], indptr, out.shape)
+        out = stored_where(out, ~np.isin(out.indices, np.asarray(table.removed)))
     return out, bare
 
 
@@ -388,7 +385,7 @@ def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str, once:
     if len(row) and not (row.min() >= 0 and row.max() < n_rows):
         wrong = int(row[(row < 0) | (row >= n_rows)][0])
         raise ValueError(f"{what} must hold rows in [0, {n_rows}), got {wrong}")
-    label = _label_ids(pairs, table, what)
+    label = table.ids_of(pairs.label, what, row, written=pairs.written)
     keys, first = np.unique(row * np.int64(table.n_labels) + label, return_index=True)
     if once and len(keys) < len(row):
         at = int(np.setdiff1d(np.arange(len(row)), first)[0])
@@ -398,23 +395,6 @@ def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str, once:
         score = np.asarray(pairs.score).astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[first], minlength=n_rows))])
     return canonical_csr(score[first], label[first], indptr, (n_rows, table.n_labels))
-
-
-def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:
-    """The id of each pair's label; each distinct name is looked up once."""
-    if isinstance(pairs.label, np.ndarray) and pairs.label.dtype.kind in "iu":
-        return table.ids_of(pairs.label, what)
-    ids: dict[str, int] = {}
-    out = np.empty(len(pairs.label), np.int64)
-    for i, label in enumerate(pairs.label):
-        if not isinstance(label, str):
-            out[i] = table.id_of(label, what, f" at row {pairs.row[i]}")
-            continue
-        if label not in ids:
-            where = f" at row {pairs.row[i]}"
-            ids[label] = table.id_of_text(label, what) if pairs.written else table.id_of(label, what, where)
-        out[i] = ids[label]
-    return out
 
 
 def _pairs_of_lists(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +17,8 @@ from metarank._util.elementary import log
 from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import check_names_as_ids, check_writable
-from metarank.types.label_table import LabelTable
+from metarank.types.checks import check_names_as_ids, check_writable, indicator
+from metarank.types.label_table import LabelTable, relabeled
 
 
 class LabelDescriptions(Saved):
@@ -73,15 +73,15 @@ class LabelDescriptions(Saved):
     (1, array([0, 1]))
     """
 
-    saved: ClassVar[Spec] = Spec(
-        Strings("ids", "L"),
-        Strings("names", "L"),
-        List("alternative_names", Strings(""), n="L", optional=True),
-        Strings("descriptions", "L", optional=True),
-        Csr("parents", dims=("L", "L"), optional=True),
-        Csr("related", dims=("L", "L"), optional=True),
-        Array("vectors", np.float32, ("L", None), optional=True),
-    )
+    ids: Annotated[list[str], Strings("", "L")]
+    names: Annotated[list[str], Strings("", "L")]
+    alternative_names: Annotated[list[list[str]] | None, List("", Strings(""), n="L", optional=True)]
+    descriptions: Annotated[list[str] | None, Strings("", "L", optional=True)]
+    parents: Annotated[sp.csr_matrix | None, Csr("", dims=("L", "L"), optional=True)]
+    related: Annotated[sp.csr_matrix | None, Csr("", dims=("L", "L"), optional=True)]
+    vectors: Annotated[NDArray[np.float32] | None, Array("", np.float32, ("L", None), optional=True)]
+
+    saved: ClassVar[Spec] = Spec()
 
     def __init__(
         self,
@@ -98,17 +98,15 @@ class LabelDescriptions(Saved):
         given = {"ids": ids, "names": names, "alternative_names": alternative_names}
         given |= {"descriptions": descriptions, "parents": parents, "related": related, "vectors": vectors}
         n = _common_length(given)
-        self.names: list[str] = _texts(names, "names") if names is not None else [""] * n
+        self.names = _texts(names, "names") if names is not None else [""] * n
         if ids is None:
             check_names_as_ids(self.names, "names of labels without ids")
-        self.ids: list[str] = list(self.names) if ids is None else [_id(label) for label in ids]
+        self.ids = list(self.names) if ids is None else [_id(label) for label in ids]
         check_names_as_ids(self.ids, "ids")
-        self.alternative_names: list[list[str]] | None = self._alternatives(alternative_names)
-        self.descriptions: list[str] | None = (
-            None if descriptions is None else _texts(descriptions, "descriptions")
-        )
-        self.parents: sp.csr_matrix | None = self._relation(parents, "parents")
-        self.related: sp.csr_matrix | None = self._relation(related, "related")
+        self.alternative_names = self._alternatives(alternative_names)
+        self.descriptions = None if descriptions is None else _texts(descriptions, "descriptions")
+        self.parents = self._relation(parents, "parents")
+        self.related = self._relation(related, "related")
         if self.parents is not None:
             self.depth: NDArray[np.int64] = depths(self.parents, self.shown_names)
         else:
@@ -116,7 +114,7 @@ class LabelDescriptions(Saved):
         if self.related is not None:
             first, second = self.related.nonzero()
             self.related = relation(np.append(first, second), np.append(second, first), n)
-        self.vectors: NDArray[np.float32] | None = None if vectors is None else self._vectors(vectors)
+        self.vectors = None if vectors is None else self._vectors(vectors)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -210,14 +208,7 @@ class LabelDescriptions(Saved):
             )
         table = self.extended(unknown) if unknown else self
         columns = table.table.ids_of(names, where)
-        coo = sp.coo_matrix(Y)
-        key = coo.row.astype(np.int64) * len(table) + columns[coo.col]
-        order = np.argsort(key, kind="stable")
-        pairs, first = np.unique(key[order], return_index=True)
-        values = np.maximum.reduceat(coo.data[order], first) if len(first) else coo.data
-        out = sp.csr_matrix((values, np.divmod(pairs, len(table))), (Y.shape[0], len(table)), np.float32)
-        out.sort_indices()
-        return out, table
+        return relabeled(sp.csr_matrix(Y, dtype=np.float32), columns, len(table)), table
 
     # --- other tables ----------------------------------------------------------------
 
@@ -229,19 +220,12 @@ class LabelDescriptions(Saved):
         >>> LabelDescriptions(names=["sea", "port"], related=[["port"], []]).columns()
         {'ids': ['sea', 'port'], 'names': ['sea', 'port'], 'related': [['port'], ['sea']]}
         """
-        out: dict[str, list[Any]] = {"ids": list(self.ids), "names": list(self.names)}
-        if self.alternative_names is not None:
-            out["alternative_names"] = [list(own) for own in self.alternative_names]
-        if self.descriptions is not None:
-            out["descriptions"] = list(self.descriptions)
-        for column, matrix in (("parents", self.parents), ("related", self.related)):
-            if matrix is not None:
-                ends = matrix.indptr.tolist()
+        columns: dict[str, Any] = {field.name: getattr(self, field.name) for field in self.saved.fields}
+        for column in ("parents", "related"):
+            if (matrix := columns[column]) is not None:
                 others = [self.ids[label] for label in matrix.indices.tolist()]
-                out[column] = [others[start:end] for start, end in pairwise(ends)]
-        if self.vectors is not None:
-            out["vectors"] = list(self.vectors)
-        return out
+                columns[column] = [others[start:end] for start, end in pairwise(matrix.indptr.tolist())]
+        return {column: list(values) for column, values in columns.items() if values is not None}
 
     def extended(self, labels: Iterable[Any]) -> LabelDescriptions:
         """A table with more labels at its end, by their ids; those that it has already are passed over.
@@ -372,10 +356,7 @@ def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarr
            [1., 0., 0.],
            [1., 0., 0.]], dtype=float32)
     """
-    out = sp.csr_matrix((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
-    out.sum_duplicates()
-    out.data[:] = 1
-    return out
+    return indicator(first, second, (n, n))
 
 
 def depths(parents: sp.csr_matrix, names: Sequence[Any] | None = None) -> np.ndarray:

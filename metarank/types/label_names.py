@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ def _check_order(known: Known) -> None:
         raise ValueError("label of OtherNames must not decrease")
 
 
+@dataclass(eq=False, repr=False)
 class OtherNames(Saved):
     """M alternative names of L labels, a row each, beside the name that each label has.
 
@@ -36,13 +37,10 @@ class OtherNames(Saved):
     3
     """
 
-    saved: ClassVar[Spec] = Spec(
-        Csr("text", dims=("M", "d")), Ids("label", np.int32, ("M",), below="L"), check=_check_order
-    )
+    text: Annotated[sp.csr_matrix, Csr("", dims=("M", "d"))]
+    label: Annotated[np.ndarray, Ids("", np.int32, ("M",), below="L")]
 
-    def __init__(self, text: sp.csr_matrix, label: np.ndarray) -> None:
-        self.text = text
-        self.label = label
+    saved: ClassVar[Spec] = Spec(check=_check_order)
 
     @classmethod
     def of(

@@ -9,9 +9,30 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 # A hint at misspelt names is looked for among so many labels at most, and so many names of the same initial.
 _MOST_LABELS, _MOST_NAMES = 100_000, 2_000
+
+
+def relabeled(Y: sp.csr_matrix, target: np.ndarray, n_labels: int) -> sp.csr_matrix:
+    """Relevances (n, n_labels) in which each column of Y stands at its target, int (L,).
+
+    Columns of one target are united by the greatest relevance; those of a negative target are left out.
+
+    Examples
+    --------
+    >>> relabeled(sp.csr_matrix(np.float32([[1, 2, 3]])), np.array([1, 1, -1]), 3).toarray()
+    array([[0., 2., 0.]], dtype=float32)
+    """
+    label = np.asarray(target, np.int64)[Y.indices]
+    kept = np.flatnonzero(label >= 0)
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    key = row[kept] * n_labels + label[kept]
+    order = np.argsort(key, kind="stable")
+    pairs, first = np.unique(key[order], return_index=True)
+    values = np.maximum.reduceat(Y.data[kept[order]], first) if len(first) else Y.data[:0]
+    return sp.csr_matrix((values, np.divmod(pairs, max(1, n_labels))), (Y.shape[0], n_labels))
 
 
 class LabelTable:
@@ -117,20 +138,35 @@ class LabelTable:
             raise ValueError(f"{parameter} must not name a removed label, got {label!r:.80}{where}")
         return found
 
-    def id_of_text(self, text: str, parameter: str) -> int:
+    def id_of_text(self, text: str, parameter: str, where: str = "") -> int:
         """The id of a label written in a file or on a command line: a name, or an id where no name is so."""
-        if text not in self._index[0] and text.isascii() and text.isdigit() and len(text) < 12:
-            return self.id_of(int(text), parameter)
-        return self.id_of(text, parameter)
+        is_id = text not in self._index[0] and text.isascii() and text.isdigit() and len(text) < 12
+        return self.id_of(int(text) if is_id else text, parameter, where)
 
-    def ids_of(self, labels: Iterable[Any], parameter: str, where: str = "") -> np.ndarray:
-        """The ids of labels, int64 (m,), in their order; as `id_of`."""
+    def ids_of(
+        self, labels: Iterable[Any], parameter: str, rows: np.ndarray | None = None, *, written: bool = False
+    ) -> np.ndarray:
+        """The ids of labels, int64 (m,), in their order; as `id_of`, or `id_of_text` if they are `written`.
+
+        Each distinct name is looked up once. Messages tell the row of a label, where `rows` (m,) are given.
+        """
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
             inside = (labels >= 0) & (labels < self.n_labels)
             if not len(self.removed) and inside.all():
                 return labels.astype(np.int64)
             labels = labels.tolist()
-        return np.array([self.id_of(label, parameter, where) for label in labels], np.int64)
+        named: dict[str, int] = {}
+        ids = []
+        for place, label in enumerate(labels):
+            found = named.get(label) if isinstance(label, str) else None
+            if found is None:
+                where = "" if rows is None else f" at row {rows[place]}"
+                find = self.id_of_text if written and isinstance(label, str) else self.id_of
+                found = find(label, parameter, where)
+                if isinstance(label, str):
+                    named[label] = found
+            ids.append(found)
+        return np.array(ids, np.int64)
 
     def places(
         self, names: Sequence[str], parameter: str, used: Iterable[int], *, are_columns: bool

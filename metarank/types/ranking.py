@@ -17,6 +17,7 @@ from metarank._util.printable import html_table
 from metarank._util.threads import resolve_n_jobs
 from metarank.types.candidates import Candidates
 from metarank.types.label_table import LabelTable
+from metarank.types.ragged import found_at, row_of_entries
 
 # Rows and places that a notebook shows.
 _SHOWN = 10
@@ -290,6 +291,15 @@ class Listed(NamedTuple):
     def csr(self) -> sp.csr_matrix:
         """The scores as CSR (n, L), in their order."""
         return sp.csr_matrix((self.scores, self.labels, self.indptr), shape=self.shape)
+
+    def of_pairs(self, keys: np.ndarray) -> NDArray[np.float64]:
+        """float64 (m,): the scores of pairs by their numbers (row * L + label); -inf where not listed."""
+        own = row_of_entries(self.indptr) * self.n_labels + self.labels
+        order = np.argsort(own, kind="stable")  # ascending already, but in a Ranking
+        at, is_listed = found_at(own[order], keys)
+        out = np.full(len(keys), -np.inf)
+        out[is_listed] = self.scores[order[at[is_listed]]]
+        return out
 
     @classmethod
     def of_csr(cls, matrix: sp.csr_matrix) -> Listed:

@@ -54,24 +54,22 @@ class LabelLimits:
         )
         return LabelLimits(excluded, allowed, self.removed)
 
-    def cut(self, candidates: Candidates, rows: slice) -> Candidates:
-        """The candidates of some rows that may be ranked, with their scores."""
+    def cut(self, candidates: Candidates) -> Candidates:
+        """The candidates that may be ranked, with their scores."""
         candidates = candidates.without_labels(self.removed)
         if isinstance(self.excluded, Candidates):
-            candidates = candidates.without(self.excluded.rows(rows))
+            candidates = candidates.without(self.excluded)
         elif self.excluded is not None:
             candidates = candidates.without_labels(self.excluded)
         if self.allowed is None:
             return candidates
         if isinstance(self.allowed, Candidates):
-            return candidates.where(candidates.among(self.allowed.rows(rows)))
+            return candidates.where(candidates.among(self.allowed))
         open_to = np.zeros(candidates.n_labels, bool)
         open_to[self.allowed] = True
         return candidates.where(open_to[candidates.labels])
 
-    def complete(
-        self, candidates: Candidates, rows: slice | np.ndarray, least: int, inv_propensity: np.ndarray
-    ) -> Candidates:
+    def complete(self, candidates: Candidates, least: int, inv_propensity: np.ndarray) -> Candidates:
         """Candidates after `cut`, rows with fewer than `least` completed to so many by other allowed labels.
 
         All of them where they are no more than that, else the most frequent ones: those of least inverse
@@ -83,11 +81,11 @@ class LabelLimits:
         short = np.flatnonzero(counts < least)
         allowed, excluded = self.allowed, None
         if isinstance(self.excluded, Candidates):
-            excluded = self.excluded.rows(rows).rows(short)
+            excluded = self.excluded.rows(short)
         elif self.excluded is not None:
             allowed = _without(allowed, self.excluded)
         if isinstance(allowed, Candidates):
-            offer = allowed.rows(rows).rows(short)
+            offer = allowed.rows(short)
         else:
             # No more can be wanted of a row than these: the others are candidates already, or excluded.
             taken = 0 if excluded is None else int(np.diff(excluded.indptr).max(initial=0))

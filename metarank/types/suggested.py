@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,10 @@ class MissingLabel(NamedTuple):
     label: int
     label_name: str | None
     probability: float
+
+
+def _number_of_rows(known: Known) -> int:
+    return known.sizes.get("rows", 2**31)
 
 
 def _check_distinct(known: Known) -> None:
@@ -53,16 +57,11 @@ class MissingPairs(Saved):
     [MissingLabel(row=7, row_name=None, label=1, label_name=None, probability=0.75)]
     """
 
-    rows: np.ndarray
-    labels: np.ndarray
-    probabilities: np.ndarray
+    rows: Annotated[np.ndarray, Ids("", np.int64, ("pairs",), below=_number_of_rows)]
+    labels: Annotated[np.ndarray, Ids("", np.int32, ("pairs",), below="L")]
+    probabilities: Annotated[np.ndarray, Array("", np.float32, ("pairs",), least=0, most=1)]
 
-    saved: ClassVar[Spec] = Spec(
-        Ids("rows", np.int64, ("pairs",), below=lambda known: known.sizes.get("rows", 2**31)),
-        Ids("labels", np.int32, ("pairs",), below="L"),
-        Array("probabilities", np.float32, ("pairs",), least=0, most=1),
-        check=_check_distinct,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_distinct)
 
     @classmethod
     def surest(
@@ -143,10 +142,9 @@ def review_pairs(
     >>> [(p.label, round(p.gain, 2)) for p in review_pairs(P, S, none, 3, "errors", np.ones(3), table)]
     [(1, 0.3), (2, 0.2), (0, 0.1)]
     """
-    pairs = sp.coo_matrix(probabilities)
-    row, label, probability = pairs.row.astype(np.int64), pairs.col, pairs.data.astype(np.float64)
-    n_labels = probabilities.shape[1]
-    inside, known = (np.isin(row * n_labels + label, _keys(of)) for of in (predicted, judged))
+    pairs = Candidates.from_csr(probabilities)
+    row, label, probability = pairs.row_of_pair, pairs.labels, pairs.final_score.astype(np.float64)
+    inside, known = (pairs.among(Candidates.from_csr(of)) for of in (predicted, judged))
     gain = np.where(inside, 1 - probability if goal == "errors" else 0.0, probability) * factor[label]
     considered = np.flatnonzero(~known & (gain > 0))
     order = np.lexsort((label[considered], row[considered], -gain[considered]))
@@ -156,10 +154,3 @@ def review_pairs(
         )
         for i in considered[order[:k]]
     ]
-
-
-def _keys(matrix: sp.csr_matrix) -> np.ndarray:
-    """int64: row * L + label of the entries that are not zero."""
-    row, label = matrix.nonzero()
-    keys: np.ndarray = row.astype(np.int64) * matrix.shape[1] + label
-    return keys

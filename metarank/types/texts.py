@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metarank.persist.fields import Array, Ids, Known
 from metarank.persist.spec import Saved, Spec
+from metarank.types.ragged import entries_of_rows
 
 
 def _check_texts(known: Known) -> None:
@@ -23,6 +24,7 @@ def _check_texts(known: Known) -> None:
         raise ValueError("ends must not lie within a character")
 
 
+@dataclass(eq=False, repr=False)
 class PackedStrings(Saved, Sequence[str]):
     """A sequence of texts, kept as UTF-8 beside where each of them ends.
 
@@ -33,15 +35,10 @@ class PackedStrings(Saved, Sequence[str]):
     (3, 'süßer', ['ein', ''])
     """
 
-    saved: ClassVar[Spec] = Spec(
-        Array("utf8", np.uint8, ("bytes",)),
-        Ids("ends", np.int64, ("texts",), below="bytes+1"),
-        check=_check_texts,
-    )
+    utf8: Annotated[np.ndarray, Array("", np.uint8, ("bytes",))]
+    ends: Annotated[np.ndarray, Ids("", np.int64, ("texts",), below="bytes+1")]
 
-    def __init__(self, utf8: np.ndarray, ends: np.ndarray) -> None:
-        self.utf8 = utf8
-        self.ends = ends
+    saved: ClassVar[Spec] = Spec(check=_check_texts)
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedStrings:
@@ -116,10 +113,7 @@ class WordRows:
             start, stop, _ = rows.indices(len(self))
             indptr = self.indptr[start : max(start, stop) + 1]
             return WordRows(indptr - indptr[0], self.words[indptr[0] : indptr[-1]])
-        at = np.arange(len(self))[rows]
-        counts = np.diff(self.indptr)[at]
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        inside = np.arange(first[-1]) + np.repeat(self.indptr[at] - first[:-1], counts)
+        first, inside = entries_of_rows(self.indptr, np.arange(len(self))[rows])
         return WordRows(first, self.words[inside])
 
 

@@ -215,9 +215,9 @@ def test_columns_of_numbers_and_of_others(tmp_path):
     (tmp_path / "t.csv").write_text(text)
     columns = read_columns(tmp_path / "t.csv")
     assert (columns.n_rows, columns.names) == (4, ["id", "a", "b", "c", "d"])
-    assert columns.numeric == ["id", "a", "b"]
+    assert list(columns.numeric) == ["id", "a", "b"]
     assert columns.wrong == {"c": "'x' at row 0", "d": "'oops' at row 3"}
-    np.testing.assert_array_equal(columns.dense["b"], [np.nan, 3, np.nan, 4])
+    np.testing.assert_array_equal(columns.values[:, columns.numeric["b"]], [np.nan, 3, np.nan, 4])
     np.testing.assert_array_equal(columns.numbers("a", "x"), [1, 20, -0.5, 4])
     assert columns.matrix(["a", "id"], "x").tolist() == [[1, 7], [20, 7], [-0.5, 8], [4, 9]]
     assert columns.matrix(["a"], "x").dtype == np.float32
@@ -232,7 +232,7 @@ def test_yes_and_no_are_numbers(tmp_path):
     path.write_text("loan,rich,job\nyes,TRUE,cook\nno,,no\nYes,False,yes\n")
     columns = read_columns(path)
     assert columns.numbers("loan", "target").tolist() == [1, 0, 1]
-    np.testing.assert_array_equal(columns.dense["rich"], [1, np.nan, 0])
+    np.testing.assert_array_equal(columns.values[:, columns.numeric["rich"]], [1, np.nan, 0])
     assert columns.wrong == {"job": "'cook' at row 0"}
 
 
@@ -241,7 +241,7 @@ def test_svmlight_ids_from_0_and_from_1(tmp_path):
     columns = read_columns(tmp_path / "a.svm")
     assert columns.names == ["grade", "0", "1", "2"]
     assert columns.matrix(["2", "0", "7"], "x").toarray().tolist() == [[3, 2, 0], [0, 0, 0]]
-    assert columns.matrix(["grade", "1"], "x").tolist() == [[1, 0], [0, 1]]
+    assert columns.matrix(["grade", "1"], "x").toarray().tolist() == [[1, 0], [0, 1]]
     (tmp_path / "a.svm").write_text("1 1:2 3:3\n0 2:1\n")
     assert read_columns(tmp_path / "a.svm").names == ["grade", "1", "2", "3"]
 

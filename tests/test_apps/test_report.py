@@ -23,6 +23,7 @@ from metarank.apps.report.evidence import importance
 from metarank.apps.report.examples import Example, typical_rows
 from metarank.apps.report.words import reasons, source_of
 from metarank.metrics import Interval
+from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import Explanation
 
 VOID = {"meta"}
@@ -274,7 +275,8 @@ def test_reliability_by_hand():
 def test_importance_is_the_mean_absolute_contribution(fitted):
     model, test = fitted
     found = importance(model, test, model.rank(test, k=5), max_rows=1000)
-    table = model.answering().table_of(model.encoder_.encode(test), makers.candidates(model, test))
+    request = read_request(model.fitted_, test)
+    table = model.answering().table_of(request, makers.candidates(model, test), {})
     contributions = model.ranker_.contributions(table)[:, :-1]
     expected: dict[str, np.ndarray] = {}
     for name, column in zip(table.names, contributions.T):

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from metarank._util.languages import LANGUAGES, check_language
-from metarank.data.label_text import label_text_matrix
 from metarank.data.language import Stems, detected_language, stop_words
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, language_of
@@ -100,9 +99,9 @@ def test_auto_takes_the_language_of_the_texts_and_keeps_it():
 def test_names_and_spellings_meet_other_forms():
     v = TextVectorizer(language="english").fit(TEXTS)
     plain = TextVectorizer().fit(["bridges of towns", "tea"])
-    named = label_text_matrix(["Kettle", "Bridging loads"], vectorizer=v)
+    named = v.transform(["Kettle", "Bridging loads"])
     assert (v.transform(["many bridges with a load"]) @ named.T).toarray()[0].argmax() == 1
-    assert label_text_matrix(["bridge"], vectorizer=plain).nnz == 0
+    assert plain.transform(["bridge"]).nnz == 0
     index = SpellingIndex(v.vocabulary_, v.idf_, reader=v)
     assert v.vocabulary_[index.transform(["Bridges"]).toarray().argmax()] == "bridg"
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import makers
-import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from metarank import MetaRanker
 from metarank.model.fitting import auto
-from metarank.model.fitting.auto import choose_features, choose_shortlister, ranker_name
+from metarank.model.fitting.auto import Sizes, choose_features, choose_shortlister, ranker_name
 
 
 @pytest.mark.parametrize(
@@ -17,14 +15,10 @@ from metarank.model.fitting.auto import choose_features, choose_shortlister, ran
     [(100, True, False), (101, True, True), (101, False, False), (1000, False, False), (1001, False, True)],
 )
 def test_labels_that_are_all_ranked(n_labels, is_sparse, shortlists):
-    chosen = choose_shortlister(
-        "auto", n_labels, label_text=None, n_rows=300, n_terms=9000, is_sparse=is_sparse
-    )
+    sizes = Sizes(300, n_labels, is_sparse, n_terms=9000)
+    chosen = choose_shortlister("auto", sizes)
     assert bool(chosen) == shortlists
-    X = sp.csr_matrix((300, 40), dtype=np.float32) if is_sparse else np.zeros((300, 40), np.float32)
-    columns = choose_features(
-        "auto", X, n_labels, label_text=None, effort="medium", shortlisters=chosen, has_vectors=False
-    )
+    columns = choose_features("auto", sizes, shortlisters=chosen)
     assert all(any(own is scorer for own in columns) for scorer in chosen)  # who proposes also describes
 
 

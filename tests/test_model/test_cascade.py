@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load, metrics
 from metarank.data import make_extreme
-from metarank.model.cascade import Cascade, Cut, Lists, foremost, learned_cascade, proposal_table, wide_enough
+from metarank.model.cascade import Cascade, Lists, foremost, learned_cascade, proposal_table, wide_enough
 from metarank.model.fitting import auto
 from metarank.types.candidates import Candidates
 
@@ -203,12 +203,12 @@ def test_as_many_survive_as_lose_nothing_that_would_come_first(at, expected, is_
     own[at if is_first else (at + 1) % n_labels] = 1  # a source has it first, or another one
     proposals = [Candidates(lists.indptr, lists.labels, n_labels, {"score": np.tile(own, n)})]
     Y = sp.csr_matrix((np.ones(n, np.float32), np.full(n, at), np.arange(n + 1)), (n, n_labels))
-    cut = Cut(Cascade(None, 10), Lists(lists, rough, foremost(lists, rough, 10)))
+    cut = Cascade(None, 10).cut(lists, rough)
     found = wide_enough(cut, proposals, Y, inv_propensity=np.ones(n_labels), n_jobs=1)
     wanted = expected if is_first else 10
     assert (None if found is None else found.cascade.survivors) == wanted
     if found is not None:
-        np.testing.assert_array_equal(found.lists.ahead, foremost(lists, rough, wanted))
+        np.testing.assert_array_equal(found.ahead, foremost(lists, rough, wanted))
 
 
 def test_trees_that_judge_a_training_row_did_not_see_it():
@@ -222,8 +222,8 @@ def test_trees_that_judge_a_training_row_did_not_see_it():
     even = (fold % 2 == 0)[union.row_of_pair]
     before = learned_cascade(union, parts, np.ones(union.n_pairs), gains, **given)
     after = learned_cascade(union, parts, np.ones(union.n_pairs), np.where(even, 1 - gains, gains), **given)
-    np.testing.assert_array_equal(before.lists.rough[even], after.lists.rough[even])
-    assert (before.lists.rough[~even] != after.lists.rough[~even]).any()
+    np.testing.assert_array_equal(before.rough[even], after.rough[even])
+    assert (before.rough[~even] != after.rough[~even]).any()
 
 
 def test_what_is_dropped_does_not_cost_the_first_places(monkeypatch):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker, load, metrics
 from metarank.metrics import evaluate
 from metarank.model.cascade import Lists
-from metarank.model.fitting.parameters import FitOptions
+from metarank.model.fitting.auto import FitOptions
 from metarank.model.fitting.stages import TrainingLists
 from metarank.types.candidates import Candidates
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from metarank import Dataset, MetaRanker, load
 from metarank.data import Blocks
 from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
-from metarank.model.fitting.auto import choose_features
+from metarank.model.fitting.auto import Sizes, choose_features
 from metarank.model.fitting.encoding import block_weights
 from metarank.model.fitting.sources import over_blocks
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
@@ -426,8 +426,7 @@ def test_a_number_and_a_category_tell_labels(block, effort):
     ],
 )
 def test_many_columns_of_vectors_beside_words_are_left_to_the_ridge(rows, dense_columns, wanted):
-    X = sp.csr_matrix((rows, 50), dtype=np.float32)
-    found = choose_features("auto", X, 5, label_text=None, effort="medium", dense_columns=dense_columns)
+    found = choose_features("auto", Sizes(rows, 5, is_sparse=True, dense_columns=dense_columns))
     assert [type(scorer).__name__ for scorer in found if scorer.is_classifier] == wanted
 
 

@@ -18,9 +18,9 @@ from metarank.apps.cli import main
 from metarank.apps.report.content import MODEL, measure_report
 from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
+from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import BOOST, rounded_to_sum
 from metarank.model.answering.measure import Evaluation
-from metarank.model.answering.request import read_request
 
 
 class Case(NamedTuple):

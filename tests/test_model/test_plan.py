@@ -12,8 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import read_request
+from metarank.model.answering.answer import Answering, read_request
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import csr_parts
@@ -88,7 +87,7 @@ def test_the_plan_answers_as_the_stages_do(kind):
         found = [getattr(part.lists, name) for part in described]
         assert same(*found) if found[1] is not None else found[0] is None
     if model.fitted_.plan.ranks:
-        assert answering._score_by_plan(model.fitted_.plan, request, None) is not None
+        assert answering._score_by_plan(model.fitted_.plan, request) is not None
     for ask in (
         lambda m, rows: m.rank(rows, 7).scores,
         lambda m, rows: m.rank(rows, 7).labels,

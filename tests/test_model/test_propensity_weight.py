@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from metarank import MetaRanker, metrics
 from metarank.data import make_extreme
 from metarank.metrics.propensity import inv_propensity
-from metarank.model.fitting.lists import held_out_inv_propensity, tuned_propensity_weight
+from metarank.model.fitting.judge import tuned_propensity_weight
+from metarank.model.fitting.lists import held_out_inv_propensity
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 

@@ -124,13 +124,13 @@ def test_every_method_moves_from_one_objective_to_the_other(method, grouped):
 def test_plug_ins_are_fitted_once_and_reweighted(monkeypatch):
     X, Y, _ = make_rows()
     fitted = []
-    fit = MultiObjectiveRanker.fit
+    learn = MultiObjectiveRanker._learn
 
     def counting(self, *args, **kwargs):
         fitted.append(self.settings().aggregation.method)
-        return fit(self, *args, **kwargs)
+        return learn(self, *args, **kwargs)
 
-    monkeypatch.setattr(MultiObjectiveRanker, "fit", counting)
+    monkeypatch.setattr(MultiObjectiveRanker, "_learn", counting)
     Z, V, _ = make_rows(seed=1)
     front = quick(X, Y, aggregations=["plug-in-loss", "loss"], n_weights=5, eval_set=(Z, V))
     # Two alone, one plug-in, three between the corners, which are those alone.

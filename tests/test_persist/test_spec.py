@@ -6,9 +6,11 @@ import copy
 import inspect
 import pickle
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import makers
 import numpy as np
@@ -291,6 +293,26 @@ def same(a, b):
     if isinstance(a, Saved):
         return same(a.get_state(), b.get_state())
     return a == b or (a != a and b != b)
+
+
+@dataclass
+class Counted(Saved):
+    counts: Annotated[np.ndarray, f.Array("", np.int64, ("L",))]
+    best: Annotated[int, f.Integer("", most="L")]
+    seen: int = 0
+
+
+class Titled(Saved):
+    counts: Annotated[np.ndarray, f.Array("", np.int64, ("L",))]
+    saved: ClassVar[Spec] = Spec(f.Text("title"))
+
+
+def test_fields_in_the_types_of_attributes_are_the_spec_or_come_before_its_own():
+    assert Counted(np.arange(3), 2, seen=5).get_state().keys() == {"counts", "best"}
+    assert Counted.from_state({"counts": np.arange(3), "best": 3}).seen == 0
+    with pytest.raises(ValueError, match=r"best of Counted must be an integer in \[0, 3\], got 4"):
+        Counted.from_state({"counts": np.arange(3), "best": 4})
+    assert [field.name for field in Titled.saved.fields] == ["counts", "title"]
 
 
 def test_every_class_of_a_saved_model_has_a_spec():

@@ -11,7 +11,10 @@ from metarank.scorers.classical.forest import ExtraTrees, _arrays_of, _joined
 from metarank.scorers.classical.kernel_ridge import KernelRidge
 from metarank.scorers.classical.kernel_svm import KernelSVM
 from metarank.scorers.classical.kernels import METRICS, held_out_error
+from metarank.scorers.crossfit import held_out_columns, nested_columns
 from metarank.scorers.linear.linear_svm import LinearClassifier
+from metarank.scorers.wrapped import BlockScorer, ObjectiveScorer
+from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -202,3 +205,25 @@ def test_wide_indices_and_read_only_arrays() -> None:
     for array in state["arrays"].values():
         (array.data if sp.issparse(array) else array).setflags(write=False)
     np.testing.assert_array_equal(ExtraTrees.from_state(state).score(X, pairs)["extra_trees"], expected)
+
+
+@pytest.mark.parametrize("prefix", ["", "all", "clicks"])
+def test_quality_is_judged_with_a_third_of_the_trees_of_blocks_and_objectives_too(prefix):
+    """So one fit does not describe its rows for the same ranker at two prices."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)).astype(np.float32)
+    Y, clicks = (sp.csr_matrix(np.float32(rng.random((30, 2)) > 0.5)) for _ in range(2))
+    blocks = [BlockColumns("all", "vector", 0, 3, True)]
+    data = TrainingSet(X, Y, np.arange(30) % 3, seed=1, blocks=blocks, targets={"clicks": clicks})
+
+    def trees(n: int):
+        plain = ExtraTrees(n_trees=n)
+        if prefix == "all":
+            return BlockScorer(scorer=plain, block="all")
+        return ObjectiveScorer(scorer=plain, objective="clicks") if prefix else plain
+
+    every = Candidates.all_labels(30, 2)
+    for part in nested_columns([trees(9)], data, every, 1, lambda part: part):
+        rest = data.part(part.seen, data.fold[part.seen])
+        for name, values in held_out_columns(trees(3), rest, every.rows(part.seen)).items():
+            np.testing.assert_array_equal(part.described[0][name], values)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metarank import _core
-from metarank.data.label_text import label_text_matrix
+from metarank.data.encoder import label_phrases
 from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.names.words import COLUMNS, NameScorer
 from metarank.types.candidates import Candidates
@@ -125,20 +125,20 @@ def test_the_core_refuses_broken_candidates(indptr, labels):
 
 def test_label_text_from_feature_names():
     words = ["Tea", "green", "of", "tea", "cup of"]
-    text = label_text_matrix(["green tea", "Cup of TEA tea", "wine", ""], feature_names=words)
+    text = TextVectorizer.of_words(words, np.ones(5)).transform(["green tea", "Cup of TEA tea", "wine", ""])
     expected = np.array([[1, 1, 0, 0, 0], [1 + np.log(2), 0, 1, 0, 1], [0] * 5, [0] * 5])
     norms = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(text.toarray(), expected / np.where(norms, norms, 1), rtol=1e-6)
     assert text.dtype == np.float32
     assert text.has_canonical_format
-    weighted = label_text_matrix(["green tea"], feature_names=words, idf=np.array([3, 4, 1, 1, 1]))
+    weighted = TextVectorizer.of_words(words, np.array([3, 4, 1, 1, 1])).transform(["green tea"])
     np.testing.assert_allclose(weighted.data, [0.6, 0.8], rtol=1e-6)
 
 
 def test_label_text_from_a_vectorizer():
     v = TextVectorizer().fit(["green tea is a drink", "wine is a drink"])
     names, texts = ["tea", "wine"], ["Tea: a drink", "a drink"]
-    text = label_text_matrix(names, texts, vectorizer=v)
+    text = v.transform(label_phrases(names, texts))
     assert np.array_equal(text.toarray(), v.transform(["tea a drink", "wine a drink"]).toarray())
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from metarank.data.label_text import label_text_matrix
+from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.neighbors import training_rows
 from metarank.scorers.neighbors.training_rows import DenseRows, SparseRows
 from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
@@ -273,7 +273,7 @@ def test_a_rare_label_is_known_by_the_names_of_its_kin():
     X = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
     Y = sp.csr_matrix(np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]], np.float32))
     names = ["gene expression", "gene expression data", "music"]
-    text = label_text_matrix(names, feature_names=words)
+    text = TextVectorizer.of_words(words, np.ones(4)).transform(names)
     view = TrainingSet(X, Y, np.zeros(3, np.int32), label_text=text).view()
     scorer = NeighborShortlister(ks=(2,), names=True).fit(view)
     kin = scorer.score(X[:1], Candidates.all_labels(1, 3))["vote_names"]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metarank.types.candidates import Candidates
+from metarank.types.candidates import Candidates, canonical_csr
 
 
 def random_candidates(rng, n, n_labels, name="score"):
@@ -122,3 +122,13 @@ def test_united_refuses_parts_that_do_not_agree():
     for other in (Candidates.all_labels(2, 4), Candidates.all_labels(3, 3)):
         with pytest.raises(ValueError, match="must agree in rows and labels"):
             Candidates.united([c, other])
+
+
+def test_canonical_matrices_of_one_shape_share_nothing():
+    one, two = (canonical_csr(np.array([value]), [1], [0, 1], (1, 3), np.float64) for value in (2, 5))
+    one.data[:], one.indices[:] = 7, 0
+    assert (two.toarray() == [[0, 5, 0]]).all()
+    assert two.dtype == np.float64
+    assert two.has_canonical_format
+    assert two.has_sorted_indices
+    assert canonical_csr([], [], [0, 0], (1, 3)).nnz == 0

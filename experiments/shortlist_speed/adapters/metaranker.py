@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import metarank
 from metarank import MetaRanker, Ranking
 from metarank.data import Dataset
-from metarank.model.answering.request import Request
+from metarank.model.answering.answer import Request
 from metarank.model.fitting import auto
 from metarank.types.restrict import LabelLimits
 

@@ -58,12 +58,8 @@ class MetarankBackend(AnnifLearningBackend):
         self.debug(f"loading model from {path}")
         if not path.exists():
             raise NotInitializedException(f"model {path} not found", backend_id=self.backend_id)
-        try:
+        with self._failing(f"cannot load the model {path}"):
             model = persist.load(path)
-        except (ValueError, OSError) as error:
-            raise OperationFailedException(
-                f"cannot load the model {path}: {error}", backend_id=self.backend_id
-            ) from error
         self._take(model)
 
     # --- training ----------------------------------------------------------------
@@ -143,13 +139,17 @@ class MetarankBackend(AnnifLearningBackend):
     def _keep(self, model: MetaRanker) -> None:
         """Save a model, completely or not at all, and take it."""
         path = os.path.join(self.datadir, self.MODEL_FILE)
-        try:
+        with self._failing(f"cannot save the model to {path}"):
             model.save(path)
-        except (ValueError, OSError) as error:
-            raise OperationFailedException(
-                f"cannot save the model to {path}: {error}", backend_id=self.backend_id
-            ) from error
         self._take(model)
+
+    @contextmanager
+    def _failing(self, what: str) -> Iterator[None]:
+        """Errors of files as Annif's, which say what could not be done."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            raise OperationFailedException(f"{what}: {error}", backend_id=self.backend_id) from error
 
     def _no(self, message: str) -> NotSupportedException:
         return NotSupportedException(message, backend_id=self.backend_id)

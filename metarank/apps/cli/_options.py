@@ -1,9 +1,10 @@
-"""The options that several commands have, declared once: a command picks them by name."""
+"""Options of commands, declared as help shows them; those that several commands have, once."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -51,112 +52,103 @@ LIST_FORMAT = (
     'a name with a comma stands in "quotes"; an empty line means no label'
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--jobs": {"type": _jobs, "metavar": "N", "help": "threads (default: all cores; -2: all but one)"},
-    "--seed": {"type": _seed, "default": 0, "metavar": "N", "help": "seed of all that is drawn (default 0)"},
-    "--json": {"action": "store_true", "help": "print JSON"},
-    "--quiet": {"action": "store_true", "help": "no progress"},
-    "--top": {"type": positive, "metavar": "K"},
-    # A model, and rows for it.
-    "model": {"metavar": "DIR", "help": "folder of the model"},
-    "input": {
-        "metavar": "INPUT",
-        "nargs": "?",
-        "help": "data file, or - for standard input; omit it with --text",
-    },
-    "--text": {"action": "append", "metavar": "TEXT", "help": "a text instead of INPUT"},
-    "test": {"metavar": "TEST", "help": "labelled data file, or - for standard input"},
-    "--slices": {
-        "metavar": "NAMES",
-        "help": "figures apart for the rows of each value of these columns of TEST, separated by commas; of "
-        'many values dates by year or month, numbers by ranges; "label frequency" is for labels by their '
-        "number of training rows",
-    },
-    "--propensity-weight": {
-        "type": _weight,
-        "metavar": "A",
-        "help": "boost of rare labels in the ranking, in [0, 10] (default: as learned in training)",
-    },
-    # How a file is read.
-    "--text-column": {"metavar": "NAME", "help": "text column of a CSV, TSV, JSONL or Parquet file"},
-    "--text-columns": {
-        "metavar": "NAMES",
-        "help": "columns of texts, each a block of its own, separated by commas",
-    },
-    "--vector-columns": {
-        "metavar": "NAMES",
-        "help": "columns of vectors, each a block: JSON lists, or blanks between the numbers",
-    },
-    "--number-columns": {
-        "metavar": "NAMES",
-        "help": "columns of numbers, one block (default: beside other blocks, all there are)",
-    },
-    "--category-columns": {"metavar": "NAMES", "help": "columns of categories, one block"},
-    "--labels-column": {"metavar": "NAME", "help": "label column of such a file"},
-    "--label-separator": {
-        "metavar": "SEP",
-        "help": "separator of the labels in one cell: any text, whitespace, json, none (one label per cell), "
-        "or auto, which decides from the whole column (default: that of the model, or auto)",
-    },
-    "--one-based": {"action": "store_true", "help": "feature ids of an svmlight file start at 1"},
-    # What others say of pairs of a row and a label.
-    "--candidates": {
-        "metavar": "FILE",
-        "help": "scored candidates: CSV, TSV, JSONL or Parquet with the columns row (from 0), label, score "
-        "and, for several sources, source",
-    },
-    "--pair-features": {
-        "metavar": "FILE",
-        "help": "more about pairs, which proposes none: the same columns, with names of features for sources",
-    },
-    # Several targets.
-    "file": {
-        "metavar": "FILE",
-        "help": "CSV, TSV or Parquet with named columns, or svmlight/LETOR text (.gz, .xz, .bz2, .zst too); "
-        "- is standard input",
-    },
-    "--targets": {
-        "required": True,
-        "metavar": "NAMES",
-        "help": "comma-separated columns of grades >= 0 (in LETOR text: grade, and features by number)",
-    },
-    "--query": {
-        "metavar": "COLUMN",
-        "help": "column of the query: rows are ranked, and compared, within queries (of LETOR text: qid)",
-    },
-}
+
+def _declared(text: str) -> Iterator[tuple[list[str], str]]:
+    """What each entry of a text names, and what it says of that; see `add_options`."""
+    for entry in re.split(r"\n+(?! )", text.strip()):
+        names, *meaning = re.split(r"\s{2,}", entry)
+        yield names.split(), " ".join(meaning)
+
+
+_SHARED = """
+--jobs N                  threads (default: all cores; -2: all but one)
+--seed N                  seed of all that is drawn (default 0)
+--json                    print JSON
+--quiet                   no progress
+model DIR                 folder of the model
+input INPUT               data file, or - for standard input; omit it with --text
+--text TEXT ...           a text instead of INPUT
+test TEST                 labelled data file, or - for standard input
+--slices NAMES            figures apart for the rows of each value of these columns of TEST, separated by
+                          commas; of many values dates by year or month, numbers by ranges; "label
+                          frequency" is for labels by their number of training rows
+--propensity-weight A     boost of rare labels in the ranking, in [0, 10] (default: as learned in training)
+--text-column NAME        text column of a CSV, TSV, JSONL or Parquet file
+--text-columns NAMES      columns of texts, each a block of its own, separated by commas
+--vector-columns NAMES    columns of vectors, each a block: JSON lists, or blanks between the numbers
+--number-columns NAMES    columns of numbers, one block (default: beside other blocks, all there are)
+--category-columns NAMES  columns of categories, one block
+--labels-column NAME      label column of such a file
+--label-separator SEP     separator of the labels in one cell: any text, whitespace, json, none (one label
+                          per cell), or auto, which decides from the whole column (default: that of the
+                          model, or auto)
+--one-based               feature ids of an svmlight file start at 1
+--candidates FILE         scored candidates: CSV, TSV, JSONL or Parquet with the columns row (from 0),
+                          label, score and, for several sources, source
+--pair-features FILE      more about pairs, which proposes none: the same columns, with names of features
+                          for sources
+file FILE                 CSV, TSV or Parquet with named columns, or svmlight/LETOR text (.gz, .xz, .bz2,
+                          .zst too); - is standard input
+--targets NAMES           comma-separated columns of grades >= 0 (in LETOR text: grade, and features by
+                          number)
+--query COLUMN            column of the query: rows are ranked, and compared, within queries (of LETOR
+                          text: qid)
+"""
+SHARED: dict[str, tuple[list[str], str]] = {names[0]: (names, what) for names, what in _declared(_SHARED)}
 # Columns of a table that hold what a model reads.
 COLUMNS = ("--text-column", "--text-columns", "--vector-columns", "--number-columns", "--category-columns")
-READING = (*COLUMNS, "--labels-column", "--label-separator", "--one-based")
-PAIRS = ("--candidates", "--pair-features")
+# Of whatever reads a data file, and of what asks a model about pairs that others found.
+READING: str = f"""
+[reading]
+{" ".join(COLUMNS)} --labels-column --label-separator --one-based
+"""
+PAIRS: str = f"""
+[candidates of others]
+--candidates FILE  {SHARED["--candidates"][1]}; for a model that was trained without, a shortlist to be
+                   ranked: {LIST_FORMAT}
+--pair-features
+"""
+# What else argparse is told of an option, whichever command has it.
+_TOLD: dict[str, dict[str, Any]] = {
+    "--jobs": {"type": _jobs},
+    "--seed": {"type": _seed, "default": 0},
+    "--top": {"type": positive},
+    "--propensity-weight": {"type": _weight},
+    "--targets": {"required": True},
+    "input": {"nargs": "?"},
+}
 
 
-def add_options(parser: Any, *names: str, **changed: Any) -> None:
-    """Add options of `OPTIONS` to a parser or a group; `changed` says what is otherwise for a command."""
-    for name in names:
-        parser.add_argument(name, **OPTIONS[name] | changed)
+def add_options(parser: Any, text: str, **told: Any) -> None:
+    """Add options to a parser.
 
+    An entry of the text declares one as help shows it: its name and what its value is called, then, after two
+    blanks at least, what it means, which goes on in indented lines. One without a value is a flag; one with
+    several takes so many; one with "..." may be repeated. An entry without a meaning names options of
+    `SHARED`; one in brackets is the title of a group of those that follow, and may describe it.
 
-def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Options of whatever reads a data file."""
-    add_options(parser.add_argument_group("reading"), *READING)
-
-
-def add_asking_options(parser: argparse.ArgumentParser) -> None:
-    """Options of whatever asks a model about the rows of a data file."""
-    add_options(parser, "--propensity-weight", "--jobs")
-    add_reading_options(parser)
-
-
-def add_pair_options(parser: argparse.ArgumentParser) -> None:
-    """Options of whatever asks a model about pairs that others found."""
-    group = parser.add_argument_group("candidates of others")
-    plain = f"; for a model that was trained without, a shortlist to be ranked: {LIST_FORMAT}"
-    add_options(group, "--candidates", help=OPTIONS["--candidates"]["help"] + plain)
-    add_options(group, "--pair-features")
-
-
-def completed(action: argparse.Action, words: Iterable[str]) -> None:
-    """Words that a shell proposes for the value of an option which takes others too."""
-    known = tuple(words)
-    action.completer = lambda **_: known  # type: ignore[attr-defined]
+    Beside the text `add_argument` is told, by option, either a dict of arguments, `words` for a shell to
+    propose among them, or a default, whose type is that of the values.
+    """
+    group = parser
+    for names, what in _declared(text):
+        if names[0].startswith("["):
+            group = parser.add_argument_group(" ".join(names)[1:-1], what or None)
+            continue
+        for (name, *values), means in [(names, what)] if what else map(SHARED.__getitem__, names):
+            own = told.get(name.removeprefix("--").replace("-", "_"), {})
+            default = {} if isinstance(own, dict) else {"type": type(own), "default": own}
+            how = default | _TOLD.get(name, {}) | (own if isinstance(own, dict) else {})
+            words = how.pop("words", None)
+            if values[-1:] == ["..."]:
+                how["action"] = "append"
+                values.pop()
+            if len(values) > 1:
+                how |= {"nargs": len(values), "metavar": tuple(values)}
+            elif values:
+                how["metavar"] = values[0]
+            elif name.startswith("--") and "choices" not in how:
+                how["action"] = "store_true"
+            action = group.add_argument(name, help=means, **how)
+            if words is not None:
+                action.completer = lambda known=tuple(words), **_: known

@@ -23,9 +23,9 @@ from metarank._util.printable import plain_table, printable
 table = partial(plain_table, rule=True)
 
 
-def print_json(value: Any) -> None:
-    """A value as JSON on standard output, names as they are."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+def show(as_json: bool, value: Any, text: Any) -> None:
+    """An answer on standard output: a value as JSON, names as they are, or a text that says the same."""
+    print(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
 
 
 # --- streams ----------------------------------------------------------------------
@@ -84,18 +84,8 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
 
 # --- what the library says --------------------------------------------------------
 
-# Parameters whose option has another name.
-_OPTIONS = {
-    "n_folds": "folds",
-    "n_features": "features",
-    "n_jobs": "jobs",
-    "n_labels": "labels",
-    "n_rounds": "rounds",
-    "n_weights": "weights",
-    "random_state": "seed",
-    "qid": "query",
-    "zero_based": "one_based",
-}
+# Parameters whose option has another name; a number of things, n_things, is so many by --things.
+_OPTIONS = {"random_state": "seed", "qid": "query", "zero_based": "one_based"}
 # Arguments that name a file of rows.
 _ROWS = ("train", "input", "test", "file")
 _QUOTED = re.compile(r"""(?<!\w)('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
@@ -109,7 +99,7 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
             for sub in action.choices.values():
                 options |= options_of(sub)
         elif action.option_strings:
-            options[action.dest] = action.option_strings[-1]
+            options |= dict.fromkeys((action.dest, f"n_{action.dest}"), action.option_strings[-1])
         elif action.dest in _ROWS:
             options |= {"X": str(action.metavar), "Y": f"the labels of {action.metavar}"}
     return options | {name: options[dest] for name, dest in _OPTIONS.items() if dest in options}

@@ -8,7 +8,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,12 +18,12 @@ import scipy.sparse as sp
 from metarank import data
 from metarank.apps.cli._options import COLUMNS
 from metarank.apps.cli._printing import notes_of_readers
-from metarank.apps.model_blocks import columns_of, needed_blocks, under_names_of
 from metarank.data import tables
+from metarank.data.block_encoder import EncodedBlock, needed_blocks
 from metarank.data.blocks import Blocks
 from metarank.data.columns import Columns, read_columns
 from metarank.data.dataset import Dataset
-from metarank.data.frames import LABELS_COLUMNS
+from metarank.data.frames import BLOCKS, LABELS_COLUMNS
 from metarank.data.pair_files import read_candidates
 from metarank.data.separators import cut_column
 from metarank.metrics.relevance import Relevance
@@ -103,7 +103,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     if model is not None:
         if not columns:
             parts = needed_blocks(model.encoder_)
-            columns |= columns_of(parts) if parts else {"text_column": model.text_columns_}
+            columns |= _columns_of(parts) if parts else {"text_column": model.text_columns_}
         if not parts and model.encoder_.vectorizer is None:
             columns["n_features"] = model.n_features_in_
         separator = model.label_separator_ if separator is None else separator
@@ -125,13 +125,31 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     changes: dict[str, Any] = {}
     if args.label_separator is not None:  # as asked for, whatever the model's is
         changes["label_separator"] = "auto"
-    if parts and isinstance(dataset.X, Blocks) and set(dataset.X) != {part.name for part in parts}:
-        changes["X"] = under_names_of(parts, dataset.X)
     missing = model.n_labels_ - dataset.n_labels
     if dataset.label_names is None and missing > 0:  # the highest ids have no row
         empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
         changes |= {"Y": sp.hstack([dataset.Y, empty], format="csr"), "label_texts": None}
     return replace(dataset, **changes) if changes else dataset
+
+
+def _columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:
+    """The columns of a table that hold blocks, as `metarank.data.load` takes them.
+
+    Raises
+    ------
+    ValueError
+        If a block is sparse, which no column can hold.
+    """
+    sparse = next((part.name for part in parts if part.kind == "sparse"), None)
+    if sparse is not None:
+        raise ValueError(
+            f"the model's block {sparse!r} is sparse, which no column of a table holds: write the rows "
+            "with metarank.data.to_parquet"
+        )
+    return {
+        option: [c for part in parts if part.kind == kind for c in part.columns or [part.name]]
+        for option, kind in BLOCKS.items()
+    }
 
 
 def check_has_labels(dataset: Dataset, path: str) -> None:

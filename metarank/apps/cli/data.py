@@ -17,16 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="named data sets and where they are")
     get = actions.add_parser("get", help="where a named data set is")
-    get.add_argument("name", help="name of the data set, as `metarank data list` shows it")
+    add_options(get, "name  name of the data set, as `metarank data list` shows it")
     for action in (listing, get):
-        action.add_argument(
-            "--data-dir", metavar="DIR", help="folder of the data sets (default: $METARANK_DATA)"
-        )
+        add_options(action, "--data-dir DIR  folder of the data sets (default: $METARANK_DATA)")
     make = actions.add_parser("make", help="make a data set: pydocs or synthetic")
-    make.add_argument("name", choices=("pydocs", "synthetic"), help="which data set")
-    make.add_argument("--out", metavar="DIR", help="folder to write (default: the name)")
+    kinds = {"choices": ("pydocs", "synthetic")}
+    add_options(make, "name  which data set\n--out DIR  folder to write (default: the name)", name=kinds)
     for name, size in _SIZES.items():
-        make.add_argument(f"--{name}", type=int, metavar="N", help=f"synthetic: {name} (default {size})")
+        add_options(make, f"--{name} N  synthetic: {name} (default {size})", **{name: {"type": int}})
     add_options(make, "--seed")
 
 

@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 TABLE_METRICS = ("P@1", "P@5", "nDCG@5", "R@10", "PSP@5")
 REASONS_ON_TERMINAL = 2
 
+_OPTIONS = """
+--out DIR  folder to write (default metarank-demo)
+--effort   how many sources to try (default medium)
+--rows N   train on so many functions only
+--seed --jobs
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument(
-        "--out", metavar="DIR", default="metarank-demo", help="folder to write (default metarank-demo)"
-    )
-    parser.add_argument(
-        "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
-    )
-    parser.add_argument("--rows", type=int, default=None, metavar="N", help="train on so many functions only")
-    add_options(parser, "--seed", "--jobs")
+    efforts = {"choices": EFFORTS, "default": "medium"}
+    add_options(parser, _OPTIONS, out="metarank-demo", effort=efforts, rows={"type": int})
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 
 from metarank.apps.cli._options import add_options
-from metarank.apps.cli._printing import print_json
+from metarank.apps.cli._printing import show
+
+_OPTIONS = """
+file --targets --query --json
+--features NAMES   comma-separated columns to learn from: label and loss aggregation by cross-validation
+--weights NUMBERS  comma-separated weights of the targets (default: equal)
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_options(parser, "file", "--targets", "--query")
-    parser.add_argument(
-        "--features",
-        metavar="NAMES",
-        help="comma-separated columns to learn from: label and loss aggregation by cross-validation",
-    )
-    add_options(parser, "--json")
-    parser.add_argument(
-        "--weights", metavar="NUMBERS", help="comma-separated weights of the targets (default: equal)"
-    )
+    add_options(parser, _OPTIONS)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -31,7 +28,4 @@ def run(args: argparse.Namespace) -> None:
     columns, targets, features = read_targets(args)
     X = columns.matrix(features, "--features") if features else None
     diagnosis = diagnose(targets, weights=weights, X=X, qid=columns.ids)
-    if args.json:
-        print_json(diagnosis.to_dict())
-    else:
-        print(diagnosis)
+    show(args.json, diagnosis.to_dict(), diagnosis)

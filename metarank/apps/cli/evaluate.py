@@ -6,27 +6,23 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._options import add_asking_options, add_options, add_pair_options
-from metarank.apps.cli._printing import print_json, table
+from metarank.apps.cli._options import PAIRS, READING, add_options
+from metarank.apps.cli._printing import show, table
 
 if TYPE_CHECKING:
     from metarank.model.answering.measure import SliceFigures
 
+_OPTIONS = """
+--metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: the usual ones for such a model)
+--intervals      95 %% bootstrap confidence intervals, of all rows
+--json           print one JSON object, with fractions in [0, 1]
+model test --slices --propensity-weight --jobs
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument(
-        "--metrics",
-        metavar="NAMES",
-        help="comma-separated names, such as P@5,PSP@5,micro-F1 (default: the usual ones for such a model)",
-    )
-    parser.add_argument(
-        "--intervals", action="store_true", help="95 %% bootstrap confidence intervals, of all rows"
-    )
-    add_options(parser, "--json", help="print one JSON object, with fractions in [0, 1]")
-    add_options(parser, "model", "test", "--slices")
-    add_asking_options(parser)
-    add_pair_options(parser)
+    add_options(parser, _OPTIONS + READING + PAIRS)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -48,48 +44,48 @@ def run(args: argparse.Namespace) -> None:
     names = names or evaluation.default_names()
     values = evaluation.values(names, intervals=args.intervals)
     slices = evaluation.by_slices(names, columns)
-    if args.json:
-        # JSON has no NaN: a metric without a row to count is null.
-        facts: dict[str, Any] = {
-            "propensity_weight": model.propensity_weight_,
-            "unknown_labels": len(relevance.unknown),
-            "unknown_pairs": relevance.n_unknown_pairs,
-            "removed_labels": len(relevance.removed),
-            "removed_pairs": relevance.n_removed_pairs,
+    # JSON has no NaN: a metric without a row to count is null.
+    facts: dict[str, Any] = _without_nan(values) | {
+        "propensity_weight": model.propensity_weight_,
+        "unknown_labels": len(relevance.unknown),
+        "unknown_pairs": relevance.n_unknown_pairs,
+        "removed_labels": len(relevance.removed),
+        "removed_pairs": relevance.n_removed_pairs,
+    }
+    if slices:
+        facts["slices"] = {
+            of: {part.name: part.size | _without_nan(part.values) for part in parts}
+            for of, parts in slices.items()
         }
-        if slices:
-            facts["slices"] = {
-                of: {part.name: part.size | _without_nan(part.values) for part in parts}
-                for of, parts in slices.items()
-            }
-        print_json(_without_nan(values) | facts)
-        return
-    rows = []
-    for name, value in values.items():
-        shown, interval = Metric.parse(name).shown, []
-        if args.intervals:
-            value, low, high = value
-            interval = [f"{shown(low)} to {shown(high)}"]
-        rows.append([name, shown(value), *interval])
-    print(table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows))
+    rows = [[name, *_cells(name, value)] for name, value in values.items()]
+    text = table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows)
     for of, parts in slices.items():
-        print(f"\n{_slices(of, parts)}")
+        text += f"\n\n{_slices(of, parts)}"
     # How much the lists that were measured boost rare labels.
-    print(f"propensity weight of the lists: {model.propensity_weight_:g} (cuts and probabilities have none)")
+    weight = f"{model.propensity_weight_:g} (cuts and probabilities have none)"
+    show(args.json, facts, f"{text}\npropensity weight of the lists: {weight}")
+
+
+def _cells(name: str, value: Any) -> list[str]:
+    """A value of a metric, and its interval if it has one."""
+    from metarank.metrics import Metric
+
+    shown = Metric.parse(name).shown
+    if not isinstance(value, tuple):
+        return [shown(value)]
+    value, low, high = value
+    return [shown(value), f"{shown(low)} to {shown(high)}"]
 
 
 def _slices(of: str, parts: list[SliceFigures]) -> str:
     """A table of the figures by slice."""
-    from metarank.metrics import Metric
-
     if not parts:
         return f"{of}: no relevant label"
-    sizes, names = list(parts[0].size), list(parts[0].values)
     rows = [
-        [part.name, *part.size.values(), *(Metric.parse(name).shown(part.values[name]) for name in names)]
+        [part.name, *part.size.values(), *(_cells(*figure)[0] for figure in part.values.items())]
         for part in parts
     ]
-    return table([of, *sizes, *names], rows)
+    return table([of, *parts[0].size, *parts[0].values], rows)
 
 
 def _without_nan(value: Any) -> Any:

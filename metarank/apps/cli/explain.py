@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from metarank.apps.cli._options import add_asking_options, add_options, add_pair_options
-from metarank.apps.cli._printing import print_json
+from metarank.apps.cli._options import PAIRS, READING, add_options
+from metarank.apps.cli._printing import show
+
+_OPTIONS = """
+model input --text
+--row I            row of INPUT, counted from 0 (default 0)
+--label LABEL ...  id or name (default: the top labels)
+--top K            labels to explain (default 3)
+--json --propensity-weight --jobs
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_options(parser, "model", "input", "--text")
-    parser.add_argument("--row", type=int, metavar="I", help="row of INPUT, counted from 0 (default 0)")
-    parser.add_argument(
-        "--label", action="append", metavar="LABEL", help="id or name (default: the top labels)"
-    )
-    add_options(parser, "--top", default=3, help="labels to explain (default 3)")
-    add_options(parser, "--json")
-    add_pair_options(parser)
-    add_asking_options(parser)
+    add_options(parser, _OPTIONS + PAIRS + READING, row={"type": int}, top=3)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -44,7 +44,4 @@ def run(args: argparse.Namespace) -> None:
     labels = label_ids(model, args.label or (), "--label")
     labels = labels or [int(v) for v in model.rank(row, k=args.top, **pairs).labels[0] if v >= 0]
     pages = [model.explain(row, label, **pairs) for label in labels]
-    if args.json:
-        print_json([p.to_dict() for p in pages])
-    else:
-        print("\n\n".join(str(p) for p in pages))
+    show(args.json, [page.to_dict() for page in pages], "\n\n".join(map(str, pages)))

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._options import add_options, add_reading_options
-from metarank.apps.cli._printing import print_json, table
+from metarank.apps.cli._options import READING, add_options
+from metarank.apps.cli._printing import show, table
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, or data file")
-    add_options(parser, "--json")
-    add_reading_options(parser)
+    add_options(parser, f"path DIR|FILE  folder of a model, or data file\n--json{READING}")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -29,18 +27,15 @@ def run(args: argparse.Namespace) -> None:
     check_exists(args.path, message="no such file or folder")
     if not os.path.isdir(args.path) or is_corpus_folder(Path(args.path)):
         summary = read_dataset(args.path, args).summary()
-        if args.json:
-            print_json(summary)
-        else:
-            print(table(["what", "value"], [[k, v] for k, v in summary.items()]))
+        show(args.json, summary, table(["what", "value"], list(summary.items())))
         return
     facts = _model(args.path)
-    if args.json:
-        print_json({name.replace(" ", "_"): value for name, value in facts.items()})
-        return
-    for name, value in facts.items():
-        for i, line in enumerate(value if isinstance(value, list) else [value]):
-            print(f"{'' if i else name:<15} {line}")
+    lines = [
+        f"{'' if i else name:<15} {line}"
+        for name, value in facts.items()
+        for i, line in enumerate(value if isinstance(value, list) else [value])
+    ]
+    show(args.json, {name.replace(" ", "_"): value for name, value in facts.items()}, "\n".join(lines))
 
 
 def _model(path: str) -> dict[str, Any]:

@@ -12,37 +12,27 @@ from typing import TYPE_CHECKING
 from metarank._util.extra import require_extra
 from metarank._util.files import can_be_written
 from metarank.apps.cli._options import add_options
-from metarank.apps.cli._printing import print_json, showing_progress, writing
+from metarank.apps.cli._printing import show, showing_progress, writing
 
 if TYPE_CHECKING:
     from metarank.objectives.fronts import ParetoFront
 
+_OPTIONS = """
+file --targets --query --json
+--features NAMES        comma-separated columns to learn from (default: all numeric ones that are not targets)
+--propensities NUMBERS  comma-separated, one a target: with what probability a relevant row was seen to be,
+                        where some are missing (1 for none); results are then AUCs of the complete targets
+--weights N             weights of the targets to try (default 11)
+--rounds N              boosting rounds (default 100)
+--out DIR               folder to write front.json and front.svg to
+--save DIR              folder to save the model at the knee of the front to, for metarank.load and predict(X)
+--seed --quiet --jobs
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_options(parser, "file", "--targets", "--query", "--json")
-    parser.add_argument(
-        "--features",
-        metavar="NAMES",
-        help="comma-separated columns to learn from (default: all numeric ones that are not targets)",
-    )
-    parser.add_argument(
-        "--propensities",
-        metavar="NUMBERS",
-        help="comma-separated, one a target: with what probability a relevant row was seen to be, where some "
-        "are missing (1 for none); results are then AUCs of the complete targets",
-    )
-    parser.add_argument(
-        "--weights", type=int, default=11, metavar="N", help="weights of the targets to try (default 11)"
-    )
-    parser.add_argument("--rounds", type=int, default=100, metavar="N", help="boosting rounds (default 100)")
-    parser.add_argument("--out", metavar="DIR", help="folder to write front.json and front.svg to")
-    parser.add_argument(
-        "--save",
-        metavar="DIR",
-        help="folder to save the model at the knee of the front to, for metarank.load and predict(X)",
-    )
-    add_options(parser, "--seed", "--quiet", "--jobs")
+    add_options(parser, _OPTIONS, weights=11, rounds=100)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -81,16 +71,14 @@ def run(args: argparse.Namespace) -> None:
     content = {"features": features, "left_out": left_out, **front.to_dict()}
     if args.out is not None:
         _write(Path(args.out), front, content)
-    if args.json:
-        print_json(content)
-        return
     shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
     unused = f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""
-    print(f"{len(features)} features ({shown}){unused}\n{front}")
+    text = f"{len(features)} features ({shown}){unused}\n{front}"
     if args.out is not None:
-        print(f"\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}")
+        text += f"\n\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}"
     if args.save is not None:
-        print(f"\nsaved: {args.save}, the knee, point {front.knee}")
+        text += f"\n\nsaved: {args.save}, the knee, point {front.knee}"
+    show(args.json, content, text)
 
 
 def _write(folder: Path, front: ParetoFront, content: dict[str, object]) -> None:

@@ -9,62 +9,41 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from metarank._util.printable import printable
-from metarank.apps.cli._options import (
-    LIST_FORMAT,
-    add_asking_options,
-    add_options,
-    add_pair_options,
-    completed,
-)
+from metarank.apps.cli._options import LIST_FORMAT, PAIRS, READING, add_options
 from metarank.apps.cli._printing import ENDINGS, FORMATS, format_of, write_records, writing
 
 if TYPE_CHECKING:
-    import scipy.sparse as sp
-
     from metarank.data.dataset import Dataset
+
+_OPTIONS = f"""
+model input
+--text TEXT ...    a text instead of INPUT; may be repeated
+--top K            labels per row (default 10; with --optimize all)
+--optimize METRIC  keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming,
+                   subset-accuracy; or the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'
+--probabilities    tell the probability of each label too; it holds no boost of rare labels
+--out FILE         file to write (default: standard output): {ENDINGS}
+--format FORMAT    format if --out has no ending: {", ".join(FORMATS)} (default txt: a block of scores and
+                   names per row)
+--propensity-weight --jobs
+[label lists]      Each FILE: {LIST_FORMAT}.
+--exclude FILE     labels that must not be ranked (a single line applies to all rows)
+--allowed FILE     the only labels that may be ranked (likewise)
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     from metarank.thresholds.set_metrics import METRICS
 
-    add_options(parser, "model", "input")
-    add_options(parser, "--text", help="a text instead of INPUT; may be repeated")
-    add_options(parser, "--top", help="labels per row (default 10; with --optimize all)")
-    optimize = parser.add_argument(
-        "--optimize",
-        metavar="METRIC",
-        help="keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming, "
-        "subset-accuracy; or the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'",
-    )
-    completed(optimize, METRICS)
-    parser.add_argument(
-        "--probabilities",
-        action="store_true",
-        help="tell the probability of each label too; it holds no boost of rare labels",
-    )
-    parser.add_argument(
-        "--out", default="-", metavar="FILE", help=f"file to write (default: standard output): {ENDINGS}"
-    )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        metavar="FORMAT",
-        help=f"format if --out has no ending: {', '.join(FORMATS)} (default txt: a block of scores and names "
-        "per row)",
-    )
-    group = parser.add_argument_group("label lists", description=f"Each FILE: {LIST_FORMAT}.")
-    group.add_argument(
-        "--exclude", metavar="FILE", help="labels that must not be ranked (a single line applies to all rows)"
-    )
-    group.add_argument("--allowed", metavar="FILE", help="the only labels that may be ranked (likewise)")
-    add_pair_options(parser)
-    add_asking_options(parser)
+    told = {"optimize": {"words": METRICS}, "format": {"choices": FORMATS}}
+    add_options(parser, _OPTIONS + PAIRS + READING, out="-", **told)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.apps.cli._reading import check_rows, load_model, pairs_for, read_dataset, read_label_lists
+    from metarank.apps.listed import listed
     from metarank.data.tables import read_elsewhere
     from metarank.model.answering.explain import said_of_unknown_rows
     from metarank.thresholds.set_metrics import check_metric
@@ -92,14 +71,8 @@ def run(args: argparse.Namespace) -> None:
             print(f"metarank: {unknown}", file=sys.stderr)
 
         def records() -> Iterator[dict[str, Any]]:
-            for i, pairs in enumerate(ranking):
-                above, probability = _of_row(kept, i), _of_row(known, i)
-                labels = [
-                    {"label": label, "name": model.label_table_.shown(label), "score": score}
-                    | ({} if known is None else {"probability": probability.get(label, 0.0)})
-                    for label, score in pairs
-                    if kept is None or label in above
-                ]
+            for i, entries in enumerate(listed(ranking, model.label_table_, known, kept)):
+                labels = [entry for entry in entries if entry.pop("kept", True)]
                 row_id = {} if ids is None else {"id": ids[i]}
                 without_evidence = bool(ranking.without_evidence[i])
                 yield {"row": i, **row_id, "without_evidence": without_evidence, "labels": labels}
@@ -126,14 +99,6 @@ def _ids(path: str, dataset: Dataset) -> list[Any] | None:
         return None
     numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
     return ids if numbers else [None if i is None or i == "" else str(i) for i in ids]
-
-
-def _of_row(matrix: sp.csr_matrix | None, row: int) -> dict[int, float]:
-    """The stored entries of a row by label."""
-    if matrix is None:
-        return {}
-    pairs = slice(matrix.indptr[row], matrix.indptr[row + 1])
-    return dict(zip(matrix.indices[pairs].tolist(), matrix.data[pairs].tolist()))
 
 
 def _headings(rows: Any, ids: list[Any] | None) -> list[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from metarank.apps.cli._options import add_asking_options, add_options
+from metarank.apps.cli._options import READING, add_options
 from metarank.apps.cli._printing import showing_progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument(
-        "--out", default="report.html", metavar="FILE", help="page to write (default report.html)"
-    )
-    add_options(parser, "--quiet", "model", "test", "--slices")
-    add_asking_options(parser)
+    shared = "--quiet model test --slices --propensity-weight --jobs"
+    page = "--out FILE  page to write (default report.html)"
+    add_options(parser, f"{page}\n{shared}{READING}", out="report.html")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,63 +5,47 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
-from metarank.apps.cli._options import OPTIONS, add_options, positive
+from metarank.apps.cli._options import add_options, positive
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-# Handed on as they are.
-_OF_UVICORN = ("workers", "limit_concurrency", "timeout_keep_alive", "timeout_graceful_shutdown",
-               "host", "port", "root_path", "access_log")  # fmt: skip
+
+_OPTIONS = """
+model DIR          folder of the model; another that is put there is taken up
+--propensity-weight
+--token-file FILE  requests must carry the token in this file, as Authorization: Bearer TOKEN; /health and
+                   /ready need none, and the page asks for it
+--cors ORIGIN ...  origin of pages that may ask, such as https://labels.example, or * for all; may be repeated
+--threads N        threads of a process that ask the model (default 2)
+--max-body N       bytes of a request (default 1048576)
+[options of uvicorn]
+--host HOST                    address to listen at (default 127.0.0.1: this machine alone)
+--port PORT                    0 for any free one (default 8000)
+--root-path PATH               path at which a proxy offers the service, which it cuts off
+--access-log                   write a line for every request
+--workers N                    processes that answer; they share the model's memory (default 1)
+--limit-concurrency N          connections and requests at a time; more get 503 (default 512)
+--timeout-keep-alive N         seconds that a connection is kept after a reply (default 15)
+--timeout-graceful-shutdown N  seconds for requests in flight after SIGTERM or Ctrl-C (default 10)
+"""
+_DEFAULTS: dict[str, Any] = {"cors": {"default": []}, "threads": 2, "max_body": 1 << 20}
+# Those that are handed on as they are.
+_OF_UVICORN: dict[str, Any] = {
+    "host": "127.0.0.1",
+    "port": 8000,
+    "root_path": "",
+    "access_log": {},
+    "workers": {"type": positive, "default": 1},
+    "limit_concurrency": {"type": positive, "default": 512},
+    "timeout_keep_alive": {"type": positive, "default": 15},
+    "timeout_graceful_shutdown": {"type": positive, "default": 10},
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the service, and those that are handed on to uvicorn under their names there."""
-    add_options(parser, "model", help=f"{OPTIONS['model']['help']}; another that is put there is taken up")
-    add_options(parser, "--propensity-weight")
-    parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="requests must carry the token in this file, as Authorization: Bearer TOKEN; "
-        "/health and /ready need none, and the page asks for it",
-    )
-    parser.add_argument(
-        "--cors",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="origin of pages that may ask, such as https://labels.example, or * for all; may be repeated",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=2,
-        metavar="N",
-        help="threads of a process that ask the model (default 2)",
-    )
-    parser.add_argument(
-        "--max-body", type=int, default=1 << 20, metavar="N", help="bytes of a request (default 1048576)"
-    )
-    group = parser.add_argument_group("options of uvicorn")
-    group.add_argument(
-        "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine alone)"
-    )
-    group.add_argument("--port", type=int, default=8000, help="0 for any free one (default 8000)")
-    group.add_argument(
-        "--root-path",
-        default="",
-        metavar="PATH",
-        help="path at which a proxy offers the service, which it cuts off",
-    )
-    group.add_argument("--access-log", action="store_true", help="write a line for every request")
-    for name, default, help in (
-        ("workers", 1, "processes that answer; they share the model's memory"),
-        ("limit-concurrency", 512, "connections and requests at a time; more get 503"),
-        ("timeout-keep-alive", 15, "seconds that a connection is kept after a reply"),
-        ("timeout-graceful-shutdown", 10, "seconds for requests in flight after SIGTERM or Ctrl-C"),
-    ):
-        group.add_argument(
-            f"--{name}", type=positive, default=default, metavar="N", help=f"{help} (default {default})"
-        )
+    add_options(parser, _OPTIONS, **_DEFAULTS, **_OF_UVICORN)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metarank._util.registry import SOURCES
-from metarank.apps.cli._options import (
-    PAIRS,
-    add_options,
-    add_reading_options,
-    completed,
-    weight_or_auto,
-)
+from metarank.apps.cli._options import READING, add_options, weight_or_auto
 from metarank.apps.cli._printing import showing_progress
 
 if TYPE_CHECKING:
@@ -24,92 +18,62 @@ if TYPE_CHECKING:
 # Of the held-out quality, what a line has room for.
 _SHOWN = ("P@1", "nDCG@5", "micro-F1")
 
+_OPTIONS = """
+train TRAIN              training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also
+                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input
+--model DIR              folder to write
+--groups-column NAME     column of a table: rows of the same value stay together in every fold
+--negatives-column NAME  column of a table: labels that a person rejected, written as those of --labels-column
+--effort                 how many sources to try (default medium)
+--propensity-weight A    weight of rare labels in the ranking, in [0, 10], or auto (default): 0 where all
+                         labels are ranked, else learned; predict, evaluate and serve may take another one
+--language NAME          compare words by their stems: english, en, ..., or auto (default: words as they are)
+--folds K                cross-fitting folds (default 5)
+--seed --quiet --jobs
+"""
+# One of them at most.
+_LABELS = """
+--labels FILE  table of labels: CSV, TSV, JSONL or Parquet with the columns id, name, alternative_names,
+               description, parents, related, vector, or some of them
+--vocab FILE   vocabulary of the labels, instead of --labels: SKOS in Turtle, RDF/XML or JSON-LD, or the TSV
+               or CSV of Annif, with names in the language of --language; rows without a label are left out
+"""
+_PAIRS = """
+[candidates of others]
+--candidates --pair-features
+--candidates-mode  only: rank the candidates alone; union: also what the model's own shortlisters find
+                   (default only)
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; their defaults are those of MetaRanker."""
-    _add_data_options(parser)
-    _add_model_options(parser)
-    parser.add_argument("--folds", type=int, default=5, metavar="K", help="cross-fitting folds (default 5)")
-    add_options(parser, "--seed", "--quiet", "--jobs")
-    add_reading_options(parser)
-    group = parser.add_argument_group("candidates of others")
-    add_options(group, *PAIRS)
-    group.add_argument(
-        "--candidates-mode",
-        choices=("only", "union"),
-        default="only",
-        help="only: rank the candidates alone; union: also what the model's own shortlisters find "
-        "(default only)",
-    )
-
-
-def _add_data_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "train",
-        metavar="TRAIN",
-        help="training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also .gz, .xz, "
-        ".bz2, .zst) or Parquet; - for standard input",
-    )
-    parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
-    labels = parser.add_mutually_exclusive_group()
-    labels.add_argument(
-        "--labels",
-        metavar="FILE",
-        help="table of labels: CSV, TSV, JSONL or Parquet with the columns id, name, alternative_names, "
-        "description, parents, related, vector, or some of them",
-    )
-    labels.add_argument(
-        "--vocab",
-        metavar="FILE",
-        help="vocabulary of the labels, instead of --labels: SKOS in Turtle, RDF/XML or JSON-LD, or the TSV "
-        "or CSV of Annif, with names in the language of --language; rows without a label are left out",
-    )
-    parser.add_argument(
-        "--groups-column",
-        metavar="NAME",
-        help="column of a table: rows of the same value stay together in every fold",
-    )
-    parser.add_argument(
-        "--negatives-column",
-        metavar="NAME",
-        help="column of a table: labels that a person rejected, written as those of --labels-column",
-    )
-
-
-def _add_model_options(parser: argparse.ArgumentParser) -> None:
     from metarank.model.fitting.auto import EFFORTS
     from metarank.ranker import RANKERS
     from metarank.thresholds.learned_cuts import THRESHOLDS
 
-    parser.add_argument(
-        "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
+    add_options(
+        parser,
+        _OPTIONS + READING + _PAIRS,
+        model={"required": True},
+        effort={"choices": EFFORTS, "default": "medium"},
+        propensity_weight={"type": weight_or_auto, "default": "auto"},
+        folds=5,
+        candidates_mode={"choices": ("only", "union"), "default": "only"},
     )
+    add_options(parser.add_mutually_exclusive_group(), _LABELS)
     proposers = [entry.asked_as for entry in SOURCES.values() if entry.asked_as]
-    for option, what, words in (
-        ("--ranker", "what orders the labels", RANKERS),
-        ("--features", "what describes a pair, commas between names", ("yang2012", *SOURCES)),
-        ("--shortlister", "what proposes candidates, commas between names; none: rank all labels",
+    for name, what, words in (
+        ("ranker", "what orders the labels", RANKERS),
+        ("features", "what describes a pair, commas between names", ("yang2012", *SOURCES)),
+        ("shortlister", "what proposes candidates, commas between names; none: rank all labels",
          ("none", *proposers)),
-        ("--threshold", "family of cuts", THRESHOLDS),
+        ("threshold", "family of cuts", THRESHOLDS),
     ):  # fmt: skip
-        names = ["auto", *(name for name in words if name != "auto")]
-        listed = ", ".join(["auto (default)", *names[1:]])
-        completed(
-            parser.add_argument(option, default="auto", metavar="NAME", help=f"{what}: {listed}"), names
-        )
-    parser.add_argument(
-        "--propensity-weight",
-        type=weight_or_auto,
-        default="auto",
-        metavar="A",
-        help="weight of rare labels in the ranking, in [0, 10], or auto (default): 0 where all labels are "
-        "ranked, else learned; predict, evaluate and serve may take another one",
-    )
-    parser.add_argument(
-        "--language",
-        metavar="NAME",
-        help="compare words by their stems: english, en, ..., or auto (default: words as they are)",
-    )
+        others = [word for word in words if word != "auto"]
+        meaning = f"{what}: {', '.join(['auto (default)', *others])}"
+        told = {"default": "auto", "words": ["auto", *others]}
+        add_options(parser, f"--{name} NAME  {meaning}", **{name: told})
 
 
 def run(args: argparse.Namespace) -> None:

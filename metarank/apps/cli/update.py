@@ -5,41 +5,29 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from metarank.apps.cli._options import add_options, add_reading_options
+from metarank.apps.cli._options import READING, add_options
 
 # What is done to labels, and how it is told.
 _CHANGES = {"add": "added", "remove": "removed", "rename": "renamed", "merge": "merged"}
 
+_OPTIONS = """
+model
+--out DIR    folder for the changed model (default: it replaces the model)
+--rows FILE  labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors take
+             them in, trees, classifiers, ranker and cuts do not change
+[labels (`MetaRanker.update_labels`)]  LABEL is a name, or an id where no name is so; all changes speak of the
+                                       labels before them
+--add NAME ...           a new label; may be repeated
+--add-labels FILE        new labels of a table, read as by --labels of `metarank train`
+--remove LABEL ...       may be repeated
+--rename LABEL NAME ...  give a label another name; may be repeated
+--merge LABEL INTO ...   make the rows of a label those of another one, and remove it; may be repeated
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    add_options(parser, "model")
-    parser.add_argument(
-        "--out", metavar="DIR", help="folder for the changed model (default: it replaces the model)"
-    )
-    group = parser.add_argument_group(
-        "labels (`MetaRanker.update_labels`)",
-        "LABEL is a name, or an id where no name is so; all changes speak of the labels before them",
-    )
-    group.add_argument("--add", action="append", metavar="NAME", help="a new label; may be repeated")
-    group.add_argument(
-        "--add-labels", metavar="FILE", help="new labels of a table, read as by --labels of `metarank train`"
-    )
-    group.add_argument("--remove", action="append", metavar="LABEL", help="may be repeated")
-    for option, second, what in (
-        ("--rename", "NAME", "give a label another name"),
-        ("--merge", "INTO", "make the rows of a label those of another one, and remove it"),
-    ):
-        group.add_argument(
-            option, action="append", nargs=2, metavar=("LABEL", second), help=f"{what}; may be repeated"
-        )
-    parser.add_argument(
-        "--rows",
-        metavar="FILE",
-        help="labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors "
-        "take them in, trees, classifiers, ranker and cuts do not change",
-    )
-    add_reading_options(parser)
+    add_options(parser, _OPTIONS + READING)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MODEL = "metarank"
 KS = tuple(range(1, 11))
 TAIL_K = 5
+# The axes of curves over the length of lists.
+LENGTH = "k (length of the list)"
+SHARES = {"precision": "share of the first k that is relevant", "recall": "share of the relevant found"}
 
 
 class Reliability(NamedTuple):
@@ -219,13 +222,10 @@ def _intervals(
 
 def _by_length(relevance: Relevance, lists: Mapping[str, Ranking], ks: Sequence[int]) -> dict[str, Any]:
     """Precision and recall of each method over the length of its lists."""
-    names = {kind: [f"{kind}@{k}" for k in ks] for kind in ("P", "R")}
-    values = {
-        method: metrics.evaluate(relevance, of, names["P"] + names["R"]) for method, of in lists.items()
-    }
 
     def curves(kind: str) -> dict[str, list[float]]:
-        return {method: [figures[name] for name in names[kind]] for method, figures in values.items()}
+        names = [f"{kind}@{k}" for k in ks]
+        return {method: list(metrics.evaluate(relevance, of, names).values()) for method, of in lists.items()}
 
     return {"ks": ks, "precision": curves("P"), "recall": curves("R")}
 

@@ -12,7 +12,7 @@ from metarank._util.printable import printable
 from metarank._util.version import __version__
 from metarank.apps.report import charts
 from metarank.apps.report.charts import line_chart, percent
-from metarank.apps.report.content import Report
+from metarank.apps.report.content import LENGTH, SHARES, Report
 from metarank.apps.report.words import reasons
 from metarank.metrics import Metric
 from metarank.model.answering.explain import DIGITS
@@ -75,10 +75,9 @@ def _cells(report: Report, name: str) -> list[tuple[str, str, bool]]:
 def _charts(report: Report) -> dict[str, Any]:
     """The charts of which the report has numbers."""
     lengths, drawn = {float(k): str(k) for k in report.ks}, {}
-    for name, y_label in (("precision", "share of the first k that is relevant"),
-                          ("recall", "share of the relevant found")):  # fmt: skip
+    for name, y_label in SHARES.items():
         if curves := getattr(report, name):
-            drawn[name] = line_chart("k (length of the list)", y_label, lengths, list(lengths), curves)
+            drawn[name] = line_chart(LENGTH, y_label, lengths, list(lengths), curves)
     if report.bins and report.tail:
         bins = {float(i): b.name for i, b in enumerate(report.bins)}
         drawn["tail"] = line_chart(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from fastapi import HTTPException
 
 from metarank.apps.annif.suggestions import scores_in_order
+from metarank.apps.listed import listed
 from metarank.apps.report.words import reasons
 from metarank.apps.serve.instances import InstanceReader, Rows
 from metarank.apps.serve.schema import (
@@ -140,22 +141,10 @@ class Answerer:
                 wanted = request.optimize, request.probabilities, weight, limits
                 ranking, probable, kept = self.model._answers(rows, k, *wanted)
         table = self.model.label_table_
-        rankings = []
-        for i, row in enumerate(ranking):
-            probability = {} if probable is None else _row_of(probable, i)
-            kept_labels = {} if kept is None else _row_of(kept, i)
-            entries = []
-            for label, score in row:
-                entry: dict[str, Any] = {"label": label}
-                if table.names is not None:
-                    entry["name"] = table.shown(label)
-                entry["score"] = score
-                if probable is not None:
-                    entry["probability"] = probability.get(label, 0.0)
-                if kept is not None:
-                    entry["kept"] = label in kept_labels
-                entries.append(entry)
-            rankings.append(entries)
+        rankings = list(listed(ranking, table, probable, kept))
+        if table.names is None:
+            for entry in chain(*rankings):
+                del entry["name"]
         return {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
 
 
@@ -178,9 +167,3 @@ def _limits(request: RankRequest | ExplainRequest, is_one: bool) -> dict[str, An
     }
     limits |= {"allowed": request.allowed, "exclude": request.exclude}
     return {field: value for field, value in limits.items() if value is not None}
-
-
-def _row_of(matrix: sp.csr_matrix, i: int) -> dict[int, float]:
-    """Columns and values of a row."""
-    cells = slice(matrix.indptr[i], matrix.indptr[i + 1])
-    return dict(zip(matrix.indices[cells].tolist(), matrix.data[cells].tolist()))

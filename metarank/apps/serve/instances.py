@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from fastapi import HTTPException
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
-from metarank.apps.model_blocks import needed_blocks
 from metarank.apps.serve.schema import refusal
-from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
+from metarank.data.block_encoder import BlocksEncoder, EncodedBlock, needed_blocks
 from metarank.model.estimator import MetaRanker
 from metarank.types.block_columns import CATEGORIES, NUMBERS
 

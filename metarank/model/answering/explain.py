@@ -12,10 +12,8 @@ import numpy as np
 from metarank._util.elementary import log
 from metarank._util.parameters import check_integer
 from metarank._util.printable import preformatted, printable
-from metarank.model.answering.answer import Answering
-from metarank.model.answering.request import Request, read_request
+from metarank.model.answering.answer import Answering, Request, read_request
 from metarank.model.fitted import FittedModel
-from metarank.ranker import Ranker
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
@@ -180,13 +178,7 @@ def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -
 
 
 def explain_row(
-    answering: Answering,
-    x: Any,
-    label: int | str,
-    n_neighbors: int,
-    propensity_weight: float | None,
-    objective_weights: Any,
-    **limits: Any,
+    answering: Answering, x: Any, label: int | str, n_neighbors: int, **limits: Any
 ) -> Explanation:
     """`MetaRanker.explain`."""
     check_integer("n_neighbors", n_neighbors, 1)
@@ -196,24 +188,19 @@ def explain_row(
         x = x[None, :]
     fitted = answering.model
     row = read_request(fitted, x, **limits)
-    if row.X.shape[0] != 1:
-        raise ValueError(f"x must be one instance, got {row.X.shape[0]} rows")
-    label = fitted.label_table.id_of(label, "label")
-    weight = fitted.checked_weight(propensity_weight)
-    ranker = fitted.weighted_ranker(objective_weights)
-    return _explained(answering, row, label, n_neighbors, weight, ranker)
+    if row.n_rows != 1:
+        raise ValueError(f"x must be one instance, got {row.n_rows} rows")
+    return _explained(answering, row, fitted.label_table.id_of(label, "label"), n_neighbors)
 
 
-def _explained(
-    answering: Answering, row: Request, label: int, n_neighbors: int, weight: float, ranker: Ranker
-) -> Explanation:
+def _explained(answering: Answering, row: Request, label: int, n_neighbors: int) -> Explanation:
     """The explanation of a label id, which becomes a candidate of the row if it is none."""
     model = answering.model
     described, *_ = answering.describe(row)
     is_candidate = bool(np.any(described.table.labels == label))
     if not is_candidate:
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
-        if row.limits.cut(one, slice(0, 1)).n_pairs == 0:
+        if row.limits.cut(one).n_pairs == 0:
             raise ValueError(
                 f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
@@ -221,7 +208,7 @@ def _explained(
         proposed = described.lists.candidates
         shortlist = Candidates(proposed.indptr, proposed.labels, model.n_labels).union(one)
         described, *_ = answering.describe(row._replace(own=shortlist))
-    table, scored = described.table, answering.score_described(described, ranker, weight)
+    table, scored = described.table, answering.score_described(described)
     candidates, knows_nothing = scored.candidates, bool(scored.blank[0])
     of_table = int(np.searchsorted(table.labels, label))
     at = int(np.searchsorted(candidates.labels, label))
@@ -231,11 +218,11 @@ def _explained(
     if scored.untold[at]:
         parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
     else:
-        shares = ranker.contributions(table.pairs(np.array([of_table])))[0, :-1]
+        shares = answering.ranker.contributions(table.pairs(np.array([of_table])))[0, :-1]
         parts = [
             (n, float(v), float(c)) for n, v, c in zip(table.names, table.values[of_table], shares) if c != 0
         ]
-    boost = float(model.boost_of(candidates.labels[at : at + 1], weight)[0])
+    boost = float(model.boost_of(candidates.labels[at : at + 1], answering.weight)[0])
     if boost != 0:
         parts.append((BOOST, float(log(model.inv_propensity[label])), boost))
     parts.sort(key=lambda part: -abs(part[2]))
@@ -250,7 +237,7 @@ def _explained(
         contributions=parts,
         # The expected score of the ranker, plus the rounding error of float32.
         base=score - math.fsum(effect for _, _, effect in parts),
-        propensity_weight=weight,
+        propensity_weight=answering.weight,
         is_candidate=is_candidate,
         without_evidence=knows_nothing,
     )

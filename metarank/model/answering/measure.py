@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -187,16 +187,18 @@ class Evaluation:
         if slices is not None and intervals:
             raise ValueError("intervals must be False with slices")
         parsed = [metrics.Metric.parse(name) for name in names]
-        how: dict[str, Any] = {"slices": slices, "intervals": intervals}
-        if isinstance(slices, str) and slices == LABEL_FREQUENCY:
-            how["label_counts"] = self.label_counts
-            if self.label_counts is None:
+        measure: Callable[..., dict[str, Any]] = metrics.bootstrap
+        if not intervals:
+            by_frequency = isinstance(slices, str) and slices == LABEL_FREQUENCY
+            counts = self.label_counts if by_frequency else None
+            if by_frequency and counts is None:
                 raise ValueError(
                     f"slices={slices!r} needs a model that tells the training rows of its labels"
                 )
+            measure = partial(metrics.evaluate, slices=slices, label_counts=counts)
         figures: dict[str, dict[str, Any]] = {}
         for scores, group, more in self._groups(parsed):
-            values = _measure(*scores, group, more | how)
+            values = measure(*scores, group, **more)
             for name, by_metric in values.items() if slices is not None else [("", values)]:
                 figures.setdefault(name, {}).update(by_metric)
         # Without a metric there is no slice either.
@@ -263,15 +265,6 @@ def training_counts(model: FittedModel) -> np.ndarray | None:
         if training is not None:
             return np.bincount(training[1].indices, minlength=model.n_labels)
     return None
-
-
-def _measure(Y: Relevance, scores: Any, names: list[str], how: dict[str, Any]) -> dict[str, Any]:
-    intervals, slices = how.pop("intervals"), how.pop("slices")
-    if slices is not None:
-        return metrics.evaluate(Y, scores, names, slices=slices, **how)
-    if intervals:
-        return {name: tuple(triple) for name, triple in metrics.bootstrap(Y, scores, names, **how).items()}
-    return {name: float(value) for name, value in metrics.evaluate(Y, scores, names, **how).items()}
 
 
 def aligned_relevance(model: FittedModel, Y: Any, n_rows: int | None = None) -> Relevance:

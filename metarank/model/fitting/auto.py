@@ -1,4 +1,4 @@
-"""What "auto" means, and the sizes by which a fit decides what to do.
+"""The parameters of `MetaRanker`: what "auto" means, the sizes by which a fit decides what to do, and checks.
 
 | parameter of `MetaRanker` | what "auto" decides by | where |
 | --- | --- | --- |
@@ -16,15 +16,20 @@ have. `MetaRanker.choices_` tells what was chosen and why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from metarank._util.progress import note
+from metarank._util.languages import check_language
+from metarank._util.parameters import check_integer, check_random_state, check_real
+from metarank._util.progress import check_verbose, note
 from metarank._util.registry import SOURCES
+from metarank._util.threads import resolve_n_jobs
+from metarank.ranker import Ranker, make_ranker
 from metarank.scorers.base import LabelScorer
+from metarank.thresholds import LearnedCuts
 
 # Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
 # up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency`.
@@ -92,6 +97,42 @@ INNER_PARTS = 3
 LEAST_INNER_ROWS = 20
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """What "auto" knows of the training rows.
+
+    Parameters
+    ----------
+    n_rows, n_labels : int
+    is_sparse : bool
+        Whether the features are.
+    n_terms : int
+        Features of all rows that are not zero.
+    rows_of_label : float
+        The mean number of rows of the labels that have any.
+    dense_columns : int
+        Columns of blocks of vectors and numbers.
+    has_names, has_vectors, in_order : bool
+        Whether labels have names over the words of the rows, and vectors in their space, and whether the
+        words of the rows are known in their order.
+    """
+
+    n_rows: int
+    n_labels: int
+    is_sparse: bool
+    n_terms: int = 0
+    rows_of_label: float = np.inf
+    dense_columns: int = 0
+    has_names: bool = False
+    has_vectors: bool = False
+    in_order: bool = False
+
+    @property
+    def most_ranked_whole(self) -> int:
+        """The largest number of labels of which "auto" ranks all."""
+        return ALL_LABELS_LIMIT_OF_SPARSE if self.is_sparse else ALL_LABELS_LIMIT
+
+
 def ranker_name(
     ranker: str, n_pairs: int, *, is_shortlisted: bool, is_given: bool = False, effort: str = "medium"
 ) -> str:
@@ -109,11 +150,6 @@ def ranker_name(
     if not is_shortlisted:
         return ranker
     return "ensemble" if n_pairs < FEW_PAIRS else "pointwise"
-
-
-def most_ranked_whole(is_sparse: bool) -> int:
-    """The largest number of labels of which "auto" ranks all."""
-    return ALL_LABELS_LIMIT_OF_SPARSE if is_sparse else ALL_LABELS_LIMIT
 
 
 def is_auto(value: Any) -> bool:
@@ -173,15 +209,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
 
 
 def choose_features(
-    features: str | Sequence[str | LabelScorer],
-    X: np.ndarray | sp.csr_matrix,
-    n_labels: int,
-    *,
-    label_text: sp.csr_matrix | None,
-    effort: str,
-    shortlisters: Sequence[LabelScorer] = (),
-    has_vectors: bool = False,
-    dense_columns: int = 0,
+    features: Any, sizes: Sizes, effort: str = "medium", shortlisters: Sequence[LabelScorer] = ()
 ) -> list[LabelScorer]:
     """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
     all of them where labels are too many to be ranked without."""
@@ -190,28 +218,26 @@ def choose_features(
         return [known["neighbors"](k=10, columns="raw"), known["centroids"]()]
     if (wanted := scorers_of("features", features)) is not None:
         return wanted
-    if n_labels > most_ranked_whole(sp.issparse(X)):
+    if sizes.n_labels > sizes.most_ranked_whole:
         # Who proposes a label also says how sure it is; beside it, what no proposer knows.
         near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
         kinds = {type(s) for s in shortlisters}
         near += [known[name]() for name in ["votes"] if known[name] not in kinds]
-        if label_text is not None:
+        if sizes.has_names:
             near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
             near.append(known["name-record"]())
         scorers = [*near, *shortlisters]
         note("features: " + ", ".join(type(s).__name__ for s in scorers))
         return scorers
-    names = _auto_features(X, n_labels, effort=effort, dense_columns=dense_columns)
-    names += [] if label_text is None else ["names", "name-record"]
-    names += ["label-vectors"] if has_vectors else []
+    names = _auto_features(sizes, effort)
+    names += ["names", "name-record"] if sizes.has_names else []
+    names += ["label-vectors"] if sizes.has_vectors else []
     proposers = [s for s in shortlisters if s.is_classifier]
     note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
     return [known[name]() for name in names] + proposers
 
 
-def _auto_features(
-    X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str, dense_columns: int
-) -> list[str]:
+def _auto_features(sizes: Sizes, effort: str) -> list[str]:
     """Neighbours and centroids always; base classifiers while all labels are ranked and n is moderate.
 
     On dense features kernel machines and extra trees complement each other; on sparse ones (text)
@@ -220,55 +246,45 @@ def _auto_features(
     names = ["neighbors", "votes", "centroids", "prior"]
     if effort == "low":
         return names
-    if sp.issparse(X):
-        has_ridge = X.shape[0] <= KERNEL_ROWS
-        names += [] if has_ridge and dense_columns > DENSE_BESIDE_WORDS else ["linear-svm"]
+    n_rows = sizes.n_rows
+    if sizes.is_sparse:
+        has_ridge = n_rows <= KERNEL_ROWS
+        names += [] if has_ridge and sizes.dense_columns > DENSE_BESIDE_WORDS else ["linear-svm"]
         names += ["linear-ridge"] if has_ridge else []
     else:
-        names += ["extra-trees"] if X.shape[0] * n_labels <= TREE_CELLS else []
-        names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
-        names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
+        names += ["extra-trees"] if n_rows * sizes.n_labels <= TREE_CELLS else []
+        names += ["rbf-ridge", "laplacian-ridge"] if n_rows <= KERNEL_ROWS else ["linear-svm"]
+        names += ["rbf-svm"] if n_rows <= SVM_ROWS else []
     return names
 
 
-def choose_shortlister(
-    shortlister: Any,
-    n_labels: int,
-    *,
-    label_text: sp.csr_matrix | None,
-    n_rows: int = 0,
-    n_terms: int = 0,
-    rows_of_label: float = np.inf,
-    effort: str = "medium",
-    has_vectors: bool = False,
-    is_sparse: bool = False,
-    in_order: bool = False,
-) -> list[LabelScorer]:
+def choose_shortlister(shortlister: Any, sizes: Sizes, effort: str = "medium") -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
-    more than 300,000 terms, and none where labels have fewer than four rows on average (`rows_of_label`);
-    names, where known, and where texts mention them, if their words are known `in_order`.
+    more than 300,000 terms, and none where labels have fewer than four rows on average; names, where known,
+    and where texts mention them, if their words are known in order.
     """
     if shortlister is None:
         return []
     if (wanted := scorers_of("shortlister", shortlister)) is not None:
         return wanted
-    proposers, most = named_shortlisters(), most_ranked_whole(is_sparse)
+    proposers, most = named_shortlisters(), sizes.most_ranked_whole
+    n_labels, n_rows = sizes.n_labels, sizes.n_rows
     if n_labels <= most:
         note(f"shortlister: none, all {n_labels} labels are ranked")
         return []
-    chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=label_text is not None)]
+    chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=sizes.has_names)]
     ridge = n_rows <= RIDGE_ROWS and effort != "low"
     if ridge:
         chosen.append(proposers["one-vs-all"](loss="ridge"))
-    if effort != "low" and not (ridge and rows_of_label < ROWS_OF_LABEL_FOR_TREES):
-        chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
-    if label_text is not None:
+    if effort != "low" and not (ridge and sizes.rows_of_label < ROWS_OF_LABEL_FOR_TREES):
+        chosen.append(proposers["parabel"](n_trees=1 if ridge and sizes.n_terms > TERMS_FOR_TREES else 3))
+    if sizes.has_names:
         chosen += [proposers["names"](), proposers["spelling"]()]
-        chosen += [proposers["mentions"]()] if in_order else []
-    if has_vectors:
+        chosen += [proposers["mentions"]()] if sizes.in_order else []
+    if sizes.has_vectors:
         chosen.append(proposers["label-vectors"]())
     compared = "no more" if n_rows <= RIDGE_ROWS else "more"
     also = "effort is low" if effort == "low" else f"{n_rows} rows {compared} than {RIDGE_ROWS}"
@@ -277,3 +293,69 @@ def choose_shortlister(
         f"more than {most} and {also}"
     )
     return chosen
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The parameters of `MetaRanker` that a fit uses, a drawn seed and a number of threads."""
+
+    shortlister: Any
+    features: Any
+    ranker: Any
+    threshold: str
+    language: str | None
+    names: bool
+    propensity_weight: float | str
+    shortlist_size: int
+    n_folds: int
+    effort: str
+    labelwise: bool
+    seed: int
+    n_jobs: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any], seed: int, n_jobs: int) -> FitOptions:
+        """The options of parameters by name."""
+        named = {name: params[name] for name in cls.__dataclass_fields__ if name in params}
+        return cls(**named | {"seed": seed, "n_jobs": n_jobs})
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether columns are also standardised within each list; those of "yang2012" are not."""
+        return not is_yang2012(self.features)
+
+
+def check_parameters(params: Mapping[str, Any]) -> int:
+    """Raise ValueError or TypeError unless the parameters keep their rules; return the number of threads."""
+    n_jobs = resolve_n_jobs(params["n_jobs"])
+    for name, low in (("n_folds", 2), ("shortlist_size", 1)):
+        check_integer(name, params[name], low)
+    for name in ("names", "labelwise"):
+        if not isinstance(params[name], (bool, np.bool_)):
+            raise TypeError(f"{name} must be True or False, got {params[name]!r:.80}")
+    check_random_state(params["random_state"])
+    check_verbose(params["verbose"])
+    if params["effort"] not in EFFORTS:
+        raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {params['effort']!r}")
+    ranker, weight = params["ranker"], params["propensity_weight"]
+    if isinstance(ranker, str):
+        make_ranker(ranker)
+    elif not isinstance(ranker, Ranker):
+        raise TypeError(f"ranker must be a name or a Ranker, got {ranker!r}")
+    check_names(params["features"], params["shortlister"])
+    if not is_auto(weight):
+        check_real("propensity_weight", weight, 0, 10, "'auto' or a number in [0, 10]")
+    LearnedCuts(params["threshold"])
+    check_language(params["language"])
+    return n_jobs
+
+
+def plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as plain values. A scorer object, which lives on fitted, becomes "auto"."""
+    return {k: v if _is_plain(v) else "auto" for k, v in params.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, (str, int, float, np.generic))

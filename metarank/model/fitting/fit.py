@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,11 +18,10 @@ from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.word_order import name_forms
 from metarank.model.fitted import FittedModel
 from metarank.model.fitting.encoding import block_weights
-from metarank.model.fitting.inputs import TrainingInput, fold_map
+from metarank.model.fitting.inputs import TrainingInput
 from metarank.model.fitting.judge import Judged, judge
 from metarank.model.fitting.lists import ranked_rows, training_lists, weights_of_labels
 from metarank.model.fitting.memory import check_memory
-from metarank.model.fitting.parameters import FitOptions
 from metarank.model.fitting.sources import chosen_sources, pairs_per_row
 from metarank.model.fitting.stages import LocalStages, RankedPairs
 from metarank.scorers.neighbors.prior import smoothed_shares
@@ -33,16 +33,13 @@ from metarank.types.view import TrainingSet, hidden_labels
 
 
 def fit_model(
-    given: TrainingInput,
-    options: FitOptions,
-    at_work: Callable[[TrainingSet], AbstractContextManager[LocalStages]],
+    given: TrainingInput, at_work: Callable[[TrainingSet], AbstractContextManager[LocalStages]]
 ) -> FittedModel:
     """Fit every stage on the training rows.
 
     Parameters
     ----------
     given : TrainingInput
-    options : FitOptions
     at_work : function of a TrainingSet
         Returns the stages in which sources and ranker are fitted, as a context of the fit.
 
@@ -51,33 +48,32 @@ def fit_model(
     ValueError, TypeError
         If a parameter does not suit the data, or the machine has less memory than the large matrices take.
     """
-    given = weighed(given, options)
-    names, label_text = texts_of_labels(given, options)
-    sources = chosen_sources(given, label_text, options)
+    given = weighed(given)
+    texts = texts_of_labels(given)
+    sources = chosen_sources(given, texts.rows)
     given = with_word_order(given, sources)
-    data = training_set(given, sources, names, label_text, options)
-    rows = ranked_rows(data, sources, options)
-    check_memory(data, sources, len(rows) * pairs_per_row(data, sources, options.shortlist_size))
+    data = training_set(given, sources, texts)
+    rows = ranked_rows(data, sources, given.options)
+    check_memory(data, sources, len(rows) * pairs_per_row(data, sources, given.options.shortlist_size))
     with at_work(data) as stages:
         with as_part("tuning", 0.01, 0.04):
-            sources = tuned(sources, stages, options)
+            sources = tuned(given, sources, stages)
         with as_part("shortlisting", 0.05, 0.2):
-            lists = training_lists(given, data, rows, sources, stages, options)
+            lists = training_lists(given, data, rows, sources, stages)
         with as_part("describing", 0.25, 0.35):
             columns = stages.describe(sources, lists.described, rows)
         with as_part("ranking", 0.6, 0.2):
-            points = None if lists.points is None else stages.rank_points(columns, lists)
             ranked = stages.rank(columns, lists, sources)
-        cascade = lists.cascade
+        cascade = lists.proposed.cascade
         judged = judge(ranked, lists, data)
         del lists
         with as_part("fitting on all rows", 0.85, 0.15):
             sources = stages.fit_on_all(sources)
-    return replace(_assembled(given, options, sources, ranked, judged), cascade=cascade, point_ranker=points)
+    return replace(_assembled(given, sources, ranked, judged), cascade=cascade)
 
 
 def _assembled(
-    given: TrainingInput, options: FitOptions, sources: list[Source], ranked: RankedPairs, judged: Judged
+    given: TrainingInput, sources: list[Source], ranked: RankedPairs, judged: Judged
 ) -> FittedModel:
     labels, n = given.labels, given.n_rows
     return FittedModel(
@@ -93,67 +89,74 @@ def _assembled(
         prior=smoothed_shares(np.diff((labels.Y > 0).tocsc().indptr), n).astype(np.float32),
         objective_names=list(labels.targets) or None,
         sources=sources,
-        standardizes=options.standardizes,
+        standardizes=given.options.standardizes,
         feature_columns=ranked.feature_columns,
         raw_columns=ranked.raw_columns,
         ranker=ranked.ranker,
+        point_ranker=ranked.point_ranker,
         thresholds=judged.thresholds,
         propensity_weight=judged.propensity_weight,
-        random_state=options.seed,
+        random_state=given.options.seed,
         missing=judged.missing,
         feature_importances=ranked.importances,
         held_out_quality=judged.quality,
     )
 
 
-def texts_of_labels(
-    given: TrainingInput, options: FitOptions
-) -> tuple[tuple[Sequence[str] | None, Sequence[str] | None], sp.csr_matrix | None]:
+class LabelTexts(NamedTuple):
     """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
-    encoder, names, texts, others = given.encoder, given.labels.words, given.label_texts, given.labels.others
+
+    names: Sequence[str] | None
+    longer: Sequence[str] | None
+    rows: sp.csr_matrix | None
+
+
+def texts_of_labels(given: TrainingInput) -> LabelTexts:
+    """What the sources may read of the labels."""
+    encoder, names, texts, others = (
+        given.encoder,
+        given.labels.words,
+        given.labels.longer,
+        given.labels.others,
+    )
     if given.labels.are_ids and not (texts is None and others is None):
         names = [""] * given.n_labels
-    if not options.names:
+    if not given.options.names:
         names, texts = None, None
     rows = encoder.label_text(given.X, names, texts, given.words)
     if rows is None and names is not None and others is not None and encoder.feature_words is not None:
         known = len(OtherNames.of(others, encoder.rows_of_names))  # by them alone labels may be found
         rows = encoder.rows_of_names(names, texts) if known else None
-    return (names, texts), rows
+    return LabelTexts(names, texts, rows)
 
 
 # --- training rows ---------------------------------------------------------------
 
 
-def training_set(
-    given: TrainingInput,
-    sources: list[Source],
-    texts: tuple[Sequence[str] | None, Sequence[str] | None],
-    label_text: sp.csr_matrix | None,
-    options: FitOptions,
-) -> TrainingSet:
+def training_set(given: TrainingInput, sources: list[Source], texts: LabelTexts) -> TrainingSet:
     """The rows, labels and texts that the sources learn from."""
-    encoder = given.encoder
+    encoder, seed = given.encoder, given.options.seed
     spelled = any(source.scorer.source == "label_spelling" for source in sources)
     # If labels are shortlisted, many have no row outside a fold anyway.
     hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
-    fold = fold_map(given, options)
-    _tell_of_folds(given, fold, options)
+    fold = given.fold_map
+    n_folds = int(fold.max()) + 1
+    _tell_of_folds(given, n_folds)
     return TrainingSet(
         given.X,
         given.labels.Y,
         fold,
-        seed=options.seed,
+        seed=seed,
         label_names=given.labels.names,
-        label_text=label_text,
-        label_spelling=encoder.label_spelling(*texts) if spelled else None,
-        other_names=other_names(given, label_text, spelled),
+        label_text=texts.rows,
+        label_spelling=encoder.label_spelling(texts.names, texts.longer) if spelled else None,
+        other_names={} if texts.rows is None else other_names(given, spelled),
         label_vectors=given.label_vectors,
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,
         targets=given.labels.targets,
         blocks=encoder.blocks,
-        hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
+        hidden_in=hidden_labels(given.n_labels, n_folds, seed) if hiding else None,
         groups=given.groups,
         given=given.pairs,
         name_forms=_name_forms(given, texts, sources),
@@ -172,16 +175,12 @@ def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInpu
     return replace(given, pairs=replace(pairs, words=words))
 
 
-def _name_forms(
-    given: TrainingInput,
-    texts: tuple[Sequence[str] | None, Sequence[str] | None],
-    sources: list[Source],
-) -> NameForms | None:
+def _name_forms(given: TrainingInput, texts: LabelTexts, sources: list[Source]) -> NameForms | None:
     """The ways in which the labels are written, if a source looks for them in texts: by their names, or by
     their text where there is no name."""
     if not any(source.scorer.reads_word_order for source in sources):
         return None
-    vectorizer, (names, longer) = given.encoder.vectorizer, texts
+    vectorizer, (names, longer, _) = given.encoder.vectorizer, texts
     if names is not None and longer is not None:
         names = [name if name.strip() else text or "" for name, text in zip(names, longer)]
     if names is None or vectorizer is None:
@@ -189,23 +188,21 @@ def _name_forms(
     return name_forms(names, given.labels.others, vectorizer.language_)
 
 
-def _tell_of_folds(given: TrainingInput, fold: np.ndarray, options: FitOptions) -> None:
-    n_folds = int(fold.max()) + 1
+def _tell_of_folds(given: TrainingInput, n_folds: int) -> None:
+    wanted = given.options.n_folds
     if given.fold is not None:
         note(f"folds: {n_folds}, those of folds")
     elif given.groups is not None:
-        fewer = f", fewer than n_folds={options.n_folds}" if n_folds < options.n_folds else ""
+        fewer = f", fewer than n_folds={wanted}" if n_folds < wanted else ""
         note(
             f"folds: {n_folds}{fewer}, each of whole groups, of which there are {int(given.groups.max()) + 1}"
         )
 
 
-def other_names(
-    given: TrainingInput, label_text: sp.csr_matrix | None, spelled: bool
-) -> dict[str, OtherNames]:
-    """The alternative names of the labels over X's words, where the sources look at names."""
+def other_names(given: TrainingInput, spelled: bool) -> dict[str, OtherNames]:
+    """The alternative names of the labels over X's words."""
     others = given.labels.others
-    if label_text is None or others is None:
+    if others is None:
         return {}
     rows = {"label_text": given.encoder.rows_of_names}
     rows |= {"label_spelling": given.encoder.rows_of_spellings} if spelled else {}
@@ -213,7 +210,7 @@ def other_names(
     return {source: names for source, names in by_source.items() if len(names)}
 
 
-def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
+def weighed(given: TrainingInput) -> TrainingInput:
     """The training input with its blocks on scales learned on held-out rows, without those of no use."""
     encoder = given.encoder
     if not isinstance(encoder, BlocksEncoder):
@@ -230,15 +227,15 @@ def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
         if (has_names and block.words is not None) or (dense is not None and block.start == dense.start)
     ]
     weights, lines = block_weights(
-        encoder.columns, given.X, given.labels.Y, fold_map(given, options), options.seed, kept
+        encoder.columns, given.X, given.labels.Y, given.fold_map, given.options.seed, kept
     )
     for line in lines:
         note(line)
     return replace(given, X=encoder.reweighed(given.X, weights))
 
 
-def tuned(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
+def tuned(given: TrainingInput, sources: list[Source], stages: LocalStages) -> list[Source]:
     """The sources with free parameters tuned once on all rows, for all folds."""
-    if not options.standardizes:
+    if not given.options.standardizes:
         describers(sources)[0].set_params(k=stages.tuned_k())
     return stages.tune(sources)

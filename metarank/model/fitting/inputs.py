@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +18,13 @@ from metarank._util.parameters import seed_of
 from metarank._util.progress import note
 from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
 from metarank.data.blocks import Blocks, holds_blocks
-from metarank.data.dataset import Dataset
+from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
+from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.data.text_part import shortened
-from metarank.model.fitting.auto import is_auto
+from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
-from metarank.model.fitting.parameters import FitOptions
 from metarank.objectives import check_weights
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
@@ -56,6 +57,8 @@ class Labels:
         Relevances by objective, if there are several.
     table : LabelDescriptions or None
         What else is known of the L labels.
+    texts : list of str or None
+        Longer texts of labels without a table.
     """
 
     Y: sp.csr_matrix
@@ -64,6 +67,12 @@ class Labels:
     separator: str | None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
     table: LabelDescriptions | None = None
+    texts: Sequence[str] | None = None
+
+    @property
+    def longer(self) -> Sequence[str] | None:
+        """The longer texts of the labels."""
+        return self.texts if self.table is None else self.table.descriptions
 
     @property
     def words(self) -> Sequence[str] | None:
@@ -72,7 +81,7 @@ class Labels:
             return None
         return self.table.names if self.table is not None and self.table.has_names else self.names
 
-    @property
+    @cached_property
     def known(self) -> LabelTable:
         """What labels are called by."""
         return LabelTable(self.Y.shape[1], self.names, ids=None if self.table is None else self.table.ids)
@@ -93,8 +102,7 @@ class TrainingInput:
         Encoder of the rows.
     X : features (n, d), encoded
     labels : Labels
-    label_texts : list of str or None
-        Longer texts of the labels.
+    options : FitOptions
     words : list of str or None
         The words of the columns of X.
     row_names : PackedStrings or None
@@ -121,7 +129,7 @@ class TrainingInput:
     encoder: InputEncoder
     X: Features
     labels: Labels
-    label_texts: Sequence[str] | None = None
+    options: FitOptions
     words: Sequence[str] | None = None
     row_names: PackedStrings | None = None
     text_columns: Sequence[str] | None = None
@@ -153,49 +161,63 @@ class TrainingInput:
         """The vectors of the labels in the space of X."""
         return vectors_in(self.encoder, self.labels.table)
 
-
-def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
-    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
-    if given.fold is not None:
-        return given.fold
-    return fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
+    @property
+    def fold_map(self) -> np.ndarray:
+        """The fold of each row, int32 (n,): the given map, or one that keeps copies and groups whole."""
+        if self.fold is not None:
+            return self.fold
+        return fold_of_rows(self.n_rows, self.options.n_folds, self.options.seed, self.X, self.groups)
 
 
 MODES = ("only", "union")
 
 
-def check_given(
-    X: Any,
-    Y: Any,
-    aggregation: MultiObjectiveRanker | None,
-    table: Any,
-    sample_weight: Any,
-    options: FitOptions,
-) -> None:
-    """Raise ValueError unless labels, and what is known of them, are given once, in a Dataset or beside it,
-    and a fit of lists of points has what it can learn from."""
+class FitArguments(NamedTuple):
+    """What `MetaRanker.fit` takes beside X and Y, by the same names and in the same order."""
+
+    sample_weight: Any
+    exclude: Any
+    objectives: str | MultiObjectiveRanker | None
+    n_labels: int | None
+    groups: Any
+    candidates: Any
+    candidates_mode: str
+    folds: Any
+    labels: Any
+    pair_features: Any
+    negatives: Any
+
+
+def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> MultiObjectiveRanker | None:
+    """The aggregation of several objectives, if Y is a dict of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If arguments contradict each other or the parameters: labels, and what is known of them, are given
+        once, in a Dataset or beside it; a fit of lists of points has what it can learn from; and the sources
+        that are asked for have what they read.
+    """
+    aggregation = check_objectives(Y, asked.objectives, ranker=options.ranker, random_state=options.seed)
     if isinstance(X, Dataset):
-        if table is not None and X.labels is not None:
+        if asked.labels is not None and X.labels is not None:
             raise ValueError("labels must be left out where the Dataset holds a table of labels")
         if Y is not None and aggregation is None:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
     elif Y is None:
         raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
-    if options.labelwise and sample_weight is not None:
+    if options.labelwise and asked.sample_weight is not None:
         raise ValueError(
             "sample_weight must be None where labelwise=True, since points of a label weigh the same"
         )
     if options.labelwise and aggregation is not None:
         raise ValueError("labelwise must be False where Y has several objectives, got True")
-
-
-def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates: bool) -> None:
-    """Raise ValueError if the sources that a user asks for contradict what is given."""
+    mode, has_candidates = asked.candidates_mode, asked.candidates is not None
     if mode not in MODES:
         raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
     if not has_candidates and mode != "only":
         raise ValueError(f"candidates_mode={mode!r} needs candidates, got None")
-    if not has_candidates and not has_rows:
+    if not has_candidates and X is None:
         raise ValueError("X is required unless candidates are given, got None")
     if has_candidates and mode == "only" and not is_auto(options.shortlister):
         raise ValueError(
@@ -203,28 +225,15 @@ def check_mode(mode: Any, options: FitOptions, *, has_rows: bool, has_candidates
             f"candidates_mode='union' has both, got {options.shortlister!r:.80}"
         )
     for name, value in {"features": options.features, "shortlister": options.shortlister}.items():
-        if not (has_rows or value is None or is_auto(value)):
+        if not (X is not None or value is None or is_auto(value)):
             raise ValueError(f"{name} must be 'auto' where X is None, got {value!r:.80}")
+    return aggregation
 
 
-def read_training(
-    X: Any,
-    Y: Any,
-    *,
-    sample_weight: Any,
-    exclude: Any,
-    n_labels: int | None,
-    aggregation: MultiObjectiveRanker | None,
-    groups: Any,
-    folds: Any,
-    table: LabelDescriptions | None,
-    candidates: Any,
-    candidates_mode: str,
-    pair_features: Any,
-    negatives: Any,
-    options: FitOptions,
-) -> TrainingInput:
+def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
+    aggregation = check_arguments(X, Y, asked, options)
+    table = None if asked.labels is None else as_labels(asked.labels)
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     part, of_blocks = None if dataset is None else dataset.text_part, blocks_of(X)
@@ -234,14 +243,14 @@ def read_training(
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     _check_two_rows("Y" if X is None else "X", n_rows)
-    if n_labels is None and table is None and candidates is not None:
-        n_labels = _places_in(Y, candidates)
+    n_labels = asked.n_labels
+    if n_labels is None and table is None and asked.candidates is not None:
+        n_labels = _places_in(Y, asked.candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
-    known = labels.known
-    pairs = read_given(candidates, pair_features, n_rows, known)
+    pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
     vectors_in(encoder, labels.table)
-    groups, fold = check_groups(groups, n_rows), check_fold_map(folds, n_rows)
+    groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
     if language == AUTO:
         language = _language_of([shortened(text, part) for text in texts or []], labels, groups, options)
@@ -250,29 +259,32 @@ def read_training(
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
+    texts = None if encoder.vectorizer is None else texts
     return TrainingInput(
         encoder,
         features,
         labels,
-        label_texts=_texts_of(dataset, labels),
+        options,
         words=None if dataset is None else dataset.feature_names,
-        row_names=_row_names(dataset, encoder, texts, of_blocks),
+        row_names=row_names(X, texts, of_blocks),
         text_columns=None if dataset is None else dataset.text_columns,
-        weight=check_sample_weight(sample_weight, n_rows),
-        excluded=_excluded(exclude, labels.Y.shape, known),
+        weight=check_sample_weight(asked.sample_weight, n_rows),
+        excluded=_excluded(asked.exclude, labels),
         aggregation=aggregation,
         groups=groups,
         fold=fold,
         pairs=pairs,
-        candidates_mode=candidates_mode,
-        negatives=None if negatives is None else read_negatives(negatives, labels, known),
-        texts=texts if encoder.vectorizer is not None else None,
+        candidates_mode=asked.candidates_mode,
+        negatives=None if asked.negatives is None else read_negatives(asked.negatives, labels),
+        texts=texts,
     )
 
 
-def _excluded(exclude: Any, shape: tuple[int, int], known: LabelTable) -> Candidates | None:
+def _excluded(exclude: Any, labels: Labels) -> Candidates | None:
     """The pairs that must not be candidates."""
-    return None if exclude is None else for_each_row(check_lists(exclude, shape[0], known, "exclude"), *shape)
+    if exclude is None:
+        return None
+    return for_each_row(check_lists(exclude, labels.Y.shape[0], labels.known, "exclude"), *labels.Y.shape)
 
 
 def _language_of(
@@ -283,16 +295,16 @@ def _language_of(
     return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
 
 
-def _row_names(
-    dataset: Dataset | None, encoder: InputEncoder, texts: Sequence[str] | None, of_blocks: Blocks | None
-) -> PackedStrings | None:
-    """What explanations call the rows: their titles, or the beginnings of their texts."""
-    shown: Sequence[str] | None = None if dataset is None else dataset.titles or dataset.texts
-    if shown is None and encoder.vectorizer is not None:
+def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> PackedStrings | None:
+    """What explanations call the rows of X: the beginnings of their titles, or of their texts."""
+    shown: Sequence[str] | None = X.titles or X.texts if isinstance(X, Dataset) else None
+    if shown is None:
         shown = texts
     if shown is None and of_blocks is not None:
         shown = of_blocks.first_texts
-    return None if shown is None else PackedStrings.of(short_names(shown))
+    if shown is None:
+        return None
+    return PackedStrings.of([" ".join(text[:200].split())[:80] for text in shown])
 
 
 def _check_two_rows(name: str, n_rows: int) -> None:
@@ -354,7 +366,7 @@ def encoded(
     return encoder, encoder.fit_as_they_are(np.zeros((n_rows, 0), np.float32))
 
 
-def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candidates | None:
+def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
     """The rejected pairs of the training rows; None if there are none.
 
     Raises
@@ -364,7 +376,7 @@ def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candida
     """
     if labels.targets:
         raise ValueError("negatives must be left out where Y holds several objectives")
-    rejected = check_rejected(negatives, labels.Y, table)
+    rejected = check_rejected(negatives, labels.Y, labels.known)
     return rejected if rejected.n_pairs else None
 
 
@@ -405,8 +417,10 @@ def read_labels(
     elif kind == "lists" and names is None:
         note(f"labels: integers are places in [0, {n_labels})")
     labels = Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
-    if dataset is not None and dataset.labels is not None:  # which has a column for each of its labels
-        return replace(labels, table=dataset.labels)
+    if dataset is not None:  # a table of its own has its labels
+        labels = replace(labels, table=dataset.labels, texts=dataset.label_texts)
+        if dataset.labels is not None:
+            return labels
     return labels if table is None else _in_table(labels, table)
 
 
@@ -418,18 +432,6 @@ def _in_table(labels: Labels, table: LabelDescriptions) -> Labels:
     targets = {name: complete.covering(target, labels.names)[0] for name, target in labels.targets.items()}
     are_ids = labels.are_ids and not complete.has_names
     return Labels(Y, list(complete.shown_names), are_ids, labels.separator, targets, complete)
-
-
-def _texts_of(dataset: Dataset | None, labels: Labels) -> Sequence[str] | None:
-    """The longer texts of the labels."""
-    if labels.table is not None:
-        return labels.table.descriptions
-    return None if dataset is None else dataset.label_texts
-
-
-def short_names(texts: Sequence[str]) -> list[str]:
-    """The beginning of each training text, by which explanations name neighbours."""
-    return [" ".join(t[:200].split())[:80] for t in texts]
 
 
 def check_objectives(
@@ -515,10 +517,7 @@ def check_targets(
     n_labels = max(of.shape[1] for of, _, _ in checked.values()) if names is None else len(names)
     for name, (of, names_here, _) in checked.items():
         if names_here is not None and names is not None and list(names_here) != names:
-            column = {label: j for j, label in enumerate(names)}
-            ids = np.array([column[label] for label in names_here], np.int64)
-            of = sp.csr_matrix((of.data, ids[of.indices], of.indptr), (n_rows, n_labels))
-            of.sort_indices()
+            of = under_names(of, names_here, names)
         if of.shape[1] != n_labels:
             raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
         if of.nnz == 0:

@@ -8,15 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.progress import as_part, note
-from metarank.metrics import per_row
+from metarank.metrics import evaluate, per_row
 from metarank.metrics.resampling import Interval
 from metarank.model.fitted import ORDER, SETS
 from metarank.model.fitting import auto
-from metarank.model.fitting.lists import (
-    held_out_inv_propensity,
-    tuned_propensity_weight,
-    weights_of_labels,
-)
+from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_labels
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
 from metarank.ranker.lists import drawn
 from metarank.thresholds import LearnedCuts
@@ -119,6 +115,53 @@ def _weight_of_rare_labels(
     )
     note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
     return weight
+
+
+WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+# The share of nDCG@5 that may be traded for PSP@5.
+_GIVEN = 0.01
+
+
+def tuned_propensity_weight(
+    candidates: Candidates,
+    logits: np.ndarray,
+    log_inv_propensity: np.ndarray,
+    relevant: sp.csr_matrix,
+    *,
+    inv_propensity: np.ndarray,
+    n_jobs: int = 1,
+) -> float:
+    """The weight of greatest PSP@5 among those that cost at most 1 % of the best nDCG@5.
+
+    Parameters
+    ----------
+    candidates : Candidates of n rows
+    logits : float array (m,)
+        Log-odds of relevance from models that did not see the rows.
+    log_inv_propensity : float array (m,)
+        log(1/p) of each pair's label, without the row.
+    relevant : CSR (n, L) of 0 and 1
+    inv_propensity : float array (L,)
+        The 1/p of PSP@5.
+    n_jobs : int
+
+    Examples
+    --------
+    >>> pairs = Candidates.all_labels(1, 3)
+    >>> Y = sp.csr_matrix(np.array([[0, 1, 0]], np.float32))
+    >>> rare = np.log([1.0, 9.0, 1.0])
+    >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
+    0.15
+    """
+    quality = {}
+    for weight in WEIGHTS:
+        scores = candidates.to_csr((logits + weight * log_inv_propensity).astype(np.float32))
+        quality[weight] = evaluate(
+            relevant, scores, ["nDCG@5", "PSP@5"], inv_propensity=inv_propensity, n_jobs=n_jobs
+        )
+    least = (1 - _GIVEN) * max(of["nDCG@5"] for of in quality.values())
+    good = [weight for weight, of in quality.items() if of["nDCG@5"] >= least]
+    return max(good, key=lambda weight: quality[weight]["PSP@5"], default=0.0)
 
 
 # Standard errors on each side of a mean in a 95 % interval.

@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.progress import note
-from metarank.metrics import evaluate
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.best_points import point_lists
-from metarank.model.cascade import Cut, Lists, can_cascade, learned_cascade, united, wide_enough
+from metarank.model.cascade import Lists, learned_cascade, united, wide_enough
 from metarank.model.fitting import auto
+from metarank.model.fitting.auto import FitOptions
 from metarank.model.fitting.inputs import TrainingInput
-from metarank.model.fitting.parameters import FitOptions
 from metarank.model.fitting.sources import pairs_per_row
 from metarank.model.fitting.stages import LocalStages, TrainingLists
 from metarank.ranker.lists import drawn
@@ -55,15 +54,10 @@ def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -
 
 
 def training_lists(
-    given: TrainingInput,
-    data: TrainingSet,
-    rows: np.ndarray,
-    sources: list[Source],
-    stages: LocalStages,
-    options: FitOptions,
+    given: TrainingInput, data: TrainingSet, rows: np.ndarray, sources: list[Source], stages: LocalStages
 ) -> TrainingLists:
     """The candidates of the rows that the ranker learns from, proposed by fits without the row's fold."""
-    fold, X = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows]
+    fold, X, options = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows], given.options
     groups = None if data.groups is None else data.groups[rows]
     # Rows of only some folds are held out by their views already; the ranker gets folds of its own.
     if len(np.unique(fold)) < data.n_folds:
@@ -71,26 +65,19 @@ def training_lists(
     proposals = stages.propose(sources, rows, options.shortlist_size)
     candidates = _candidates(given, data, rows, sources, proposals)
     gains = candidates.values_of(data.Y[rows])
-    rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
-    cut = _cut(given, data, rows, sources, (candidates, proposals, gains), fold, options)
-    proposed, cascade = (Lists(candidates), None) if cut is None else (cut.lists, cut.cascade)
+    proposed, is_shortlisted = Lists(candidates), bool(proposals)
+    is_given = any(scorer.proposes_given for scorer in proposers(sources))
+    is_own = is_shortlisted and not is_given and not given.labels.targets
+    if is_own and given.n_rows >= auto.ROWS_FOR_PROPENSITY:
+        proposed = _cut(given, data, rows, candidates, proposals, gains, fold)
     describing, ranked = describers(sources), proposed.described
     reads_more = any(scorer.reads_names or scorer.reads_given for scorer in describing)
     seen = None if reads_more else rows_outside(data)
     points = None
     if options.labelwise:
-        points = point_lists(
-            data,
-            rows,
-            sources,
-            proposals,
-            stages.propose_points(sources, rows, options.shortlist_size),
-            excluded=given.excluded,
-            seen=seen,
-            k=options.shortlist_size,
-            has_row_columns=options.standardizes,
-        )
-    unit, is_shortlisted = first_of_unit(len(rows), X, groups), bool(proposals)
+        held_out = stages.propose_points(sources, rows, options.shortlist_size)
+        points = point_lists(data, rows, sources, proposals, held_out, given.excluded, seen, options)
+    unit = first_of_unit(len(rows), X, groups)
     return TrainingLists(
         rows,
         fold,
@@ -102,14 +89,13 @@ def training_lists(
         weight=None if given.weight is None else given.weight[rows],
         aggregation=given.aggregation,
         is_shortlisted=is_shortlisted,
-        is_given=any(scorer.proposes_given for scorer in proposers(sources)),
+        is_given=is_given,
         targets={name: ranked.values_of(of[rows]) for name, of in given.labels.targets.items()},
-        outer=_judged_on(data, rows, X, groups, unit, candidates.n_pairs, is_shortlisted, options),
+        outer=_judged_on(data, rows, X, unit, candidates.n_pairs, is_shortlisted, options),
         # Pairs whose label has rows outside the row's fold.
         shown=None if seen is None else seen[data.fold[rows[ranked.row_of_pair]], ranked.labels] > 0,
         labels=given.labels.table,
-        rejected=rejected,
-        cascade=cascade,
+        rejected=None if given.negatives is None else candidates.among(given.negatives.rows(rows)),
         points=points,
     )
 
@@ -139,17 +125,13 @@ def _cut(
     given: TrainingInput,
     data: TrainingSet,
     rows: np.ndarray,
-    sources: list[Source],
-    lists: tuple[Candidates, list[Candidates], np.ndarray],
+    candidates: Candidates,
+    proposals: list[Candidates],
+    gains: np.ndarray,
     fold: np.ndarray,
-    options: FitOptions,
-) -> Cut | None:
-    """The cascade of these lists (candidates, proposals, gains), and what it leaves of them; None if all are
-    described."""
-    n_rows = data.Y.shape[0]
-    if not can_cascade(sources) or given.labels.targets or n_rows < auto.ROWS_FOR_PROPENSITY:
-        return None
-    candidates, proposals, gains = lists
+) -> Lists:
+    """What a cascade leaves of the candidates: all where they are no longer than is worth it."""
+    n_jobs, per_row = given.options.n_jobs, data.Y.nnz / given.n_rows
     cut = learned_cascade(
         candidates,
         proposals,
@@ -157,15 +139,16 @@ def _cut(
         gains,
         fold=fold,
         weight=None if given.weight is None else given.weight[rows],
-        seed=options.seed,
-        survivors=max(auto.LEAST_SURVIVORS, math.ceil(auto.SURVIVORS_PER_LABEL * data.Y.nnz / n_rows)),
-        n_jobs=options.n_jobs,
+        seed=given.options.seed,
+        survivors=max(auto.LEAST_SURVIVORS, math.ceil(auto.SURVIVORS_PER_LABEL * per_row)),
+        n_jobs=n_jobs,
     )
     if cut is not None:
         weights = weights_of_labels(data.Y)
-        cut = wide_enough(cut, proposals, data.Y[rows] > 0, inv_propensity=weights, n_jobs=options.n_jobs)
-    if cut is not None:
-        note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
+        cut = wide_enough(cut, proposals, data.Y[rows] > 0, inv_propensity=weights, n_jobs=n_jobs)
+    if cut is None or cut.cascade is None:
+        return Lists(candidates)
+    note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
     return cut
 
 
@@ -201,7 +184,6 @@ def _judged_on(
     data: TrainingSet,
     rows: np.ndarray,
     X: Features,
-    groups: np.ndarray | None,
     unit: np.ndarray,
     n_pairs: int,
     is_shortlisted: bool,
@@ -212,12 +194,15 @@ def _judged_on(
     sizes = np.unique(fold, return_counts=True)[1]
     if len(sizes) < 2:  # described by one TrainingView, which knows nothing of these rows
         return None
-    if nests(data, len(rows), n_pairs, is_shortlisted, options.effort):
+    # Where the ranker learns from all rows, with few enough pairs to describe them again.
+    most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
+    most = most // auto.LOW_NESTS_LESS if options.effort == "low" else most
+    if len(rows) == len(data.fold) and n_pairs <= most and can_nest(data):
         return "nested"
     if is_shortlisted or sizes.min() < auto.LEAST_INNER_ROWS:
         return None
     seed = options.seed + _FOLD_SHIFT
-    if groups is None:
+    if data.groups is None:
         return inner_parts(fold, fold_of_rows(len(fold), auto.INNER_PARTS, seed, X))
     inner = np.zeros(len(fold), np.int32)
     for f in np.unique(fold):
@@ -226,19 +211,6 @@ def _judged_on(
             return None
         inner[of_fold] = fold_of_rows(len(of_fold), auto.INNER_PARTS, seed, groups=unit[of_fold])
     return inner_parts(fold, inner)
-
-
-def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool, effort: str) -> bool:
-    """Whether the ranker learns from all rows, with few enough pairs to describe them again."""
-    most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
-    if effort == "low":
-        most //= auto.LOW_NESTS_LESS
-    return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
-
-
-WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-# The share of nDCG@5 that may be traded for PSP@5.
-_GIVEN = 0.01
 
 
 def weights_of_labels(Y: sp.csr_matrix) -> np.ndarray:
@@ -263,45 +235,3 @@ def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Can
         inside = pair_fold == fold
         out[inside] = weight[candidates.labels[inside]]
     return out
-
-
-def tuned_propensity_weight(
-    candidates: Candidates,
-    logits: np.ndarray,
-    log_inv_propensity: np.ndarray,
-    relevant: sp.csr_matrix,
-    *,
-    inv_propensity: np.ndarray,
-    n_jobs: int = 1,
-) -> float:
-    """The weight of greatest PSP@5 among those that cost at most 1 % of the best nDCG@5.
-
-    Parameters
-    ----------
-    candidates : Candidates of n rows
-    logits : float array (m,)
-        Log-odds of relevance from models that did not see the rows.
-    log_inv_propensity : float array (m,)
-        log(1/p) of each pair's label, without the row.
-    relevant : CSR (n, L) of 0 and 1
-    inv_propensity : float array (L,)
-        The 1/p of PSP@5.
-    n_jobs : int
-
-    Examples
-    --------
-    >>> pairs = Candidates.all_labels(1, 3)
-    >>> Y = sp.csr_matrix(np.array([[0, 1, 0]], np.float32))
-    >>> rare = np.log([1.0, 9.0, 1.0])
-    >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
-    0.15
-    """
-    quality = {}
-    for weight in WEIGHTS:
-        scores = candidates.to_csr((logits + weight * log_inv_propensity).astype(np.float32))
-        quality[weight] = evaluate(
-            relevant, scores, ["nDCG@5", "PSP@5"], inv_propensity=inv_propensity, n_jobs=n_jobs
-        )
-    least = (1 - _GIVEN) * max(of["nDCG@5"] for of in quality.values())
-    good = [weight for weight, of in quality.items() if of["nDCG@5"] >= least]
-    return max(good, key=lambda weight: quality[weight]["PSP@5"], default=0.0)

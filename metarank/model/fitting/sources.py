@@ -12,9 +12,8 @@ from sklearn.base import clone
 
 from metarank._util.parameters import seed_of
 from metarank._util.progress import note
-from metarank.model.fitting.auto import choose_features, choose_shortlister
+from metarank.model.fitting.auto import Sizes, choose_features, choose_shortlister
 from metarank.model.fitting.inputs import TrainingInput
-from metarank.model.fitting.parameters import FitOptions
 from metarank.ranker.auto_ranker import list_quality
 from metarank.ranker.base import cross_fit_scores
 from metarank.ranker.linear_ranker import LinearRanker
@@ -159,14 +158,12 @@ def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
     return best
 
 
-def chosen_sources(
-    given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions
-) -> list[Source]:
+def chosen_sources(given: TrainingInput, label_text: sp.csr_matrix | None) -> list[Source]:
     """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
-    of_model = _own_sources(given, label_text, options)
+    of_model = _own_sources(given, label_text is not None)
     sources = _seeded(with_given(of_model, given))
     shortlisters = proposers(sources)
-    if options.standardizes:
+    if given.options.standardizes:
         sources = over_blocks(sources, given.encoder.blocks, given.encoder.joined_fields)
     described = describers(sources)
     sources += [
@@ -178,40 +175,25 @@ def chosen_sources(
     return sources
 
 
-def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions) -> list[Source]:
+def _own_sources(given: TrainingInput, has_names: bool) -> list[Source]:
     """The sources that read the features of the rows; of rows without features, how frequent labels are."""
-    X, n_labels = given.X, given.n_labels
+    X, Y, options = given.X, given.labels.Y, given.options
     if not given.has_features:
         return [Source(LabelPrior(), proposes=False, describes=True)]
-    shortlisters = choose_shortlister(
-        options.shortlister,
-        n_labels,
-        label_text=label_text,
-        n_rows=given.n_rows,
-        n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
-        rows_of_label=_rows_of_label(given.labels.Y),
-        effort=options.effort,
-        has_vectors=given.label_vectors is not None,
+    counts = np.bincount(Y.indices[Y.data > 0], minlength=Y.shape[1])
+    sizes = Sizes(
+        given.n_rows,
+        given.n_labels,
         is_sparse=sp.issparse(X),
+        n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
+        rows_of_label=float(counts.sum() / max(1, np.count_nonzero(counts))),
+        dense_columns=sum(block.stop - block.start for block in given.encoder.blocks if block.is_dense),
+        has_names=has_names,
+        has_vectors=given.label_vectors is not None,
         in_order=given.texts is not None,
     )
-    scorers = choose_features(
-        options.features,
-        X,
-        n_labels,
-        label_text=label_text,
-        effort=options.effort,
-        shortlisters=shortlisters,
-        has_vectors=given.label_vectors is not None,
-        dense_columns=sum(block.stop - block.start for block in given.encoder.blocks if block.is_dense),
-    )
-    return sources_of(shortlisters, scorers)
-
-
-def _rows_of_label(Y: sp.csr_matrix) -> float:
-    """The mean number of rows of the labels that have any."""
-    counts = np.bincount(Y.indices[Y.data > 0], minlength=Y.shape[1])
-    return float(counts.sum() / max(1, np.count_nonzero(counts)))
+    shortlisters = choose_shortlister(options.shortlister, sizes, options.effort)
+    return sources_of(shortlisters, choose_features(options.features, sizes, options.effort, shortlisters))
 
 
 def _seeded(sources: list[Source]) -> list[Source]:

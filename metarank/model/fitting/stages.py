@@ -18,19 +18,13 @@ from sklearn.base import clone
 from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.best_points import PointLists, ranked_points
-from metarank.model.cascade import Cascade, Lists
-from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
-from metarank.model.fitting.parameters import FitOptions
+from metarank.model.cascade import Lists
+from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, FitOptions, ranker_name
 from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
-from metarank.ranker import (
-    AutoRanker,
-    Ranker,
-    RankingData,
-    make_ranker,
-)
+from metarank.ranker import AutoRanker, Ranker, RankingData, make_ranker
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import drawn
 from metarank.ranker.relatives import relatives_columns, wanted_columns
@@ -91,8 +85,6 @@ class TrainingLists:
         The table of the labels, of whose relations further columns follow.
     rejected : bool array (m,) or None
         Pairs that a person rejected, if there are any.
-    cascade : Cascade or None
-        What chooses the ranked pairs; None if all are.
     points : PointLists or None
         Lists of points, where the best points of each label are learned too.
     """
@@ -113,7 +105,6 @@ class TrainingLists:
     shown: np.ndarray | None = None
     labels: LabelDescriptions | None = None
     rejected: np.ndarray | None = None
-    cascade: Cascade | None = None
     points: PointLists | None = None
 
     @cached_property
@@ -162,6 +153,8 @@ class RankedPairs:
         See `metarank.ranker.assemble.assemble`.
     importances : float64 array (F,)
         See `importances_of`.
+    point_ranker : Ranker or None
+        What orders the points of each label, if it was asked for.
     gains : float32 array (m,) or None
         What the ranker learned if pairs were rejected: the gains, with unjudged pairs that count as relevant.
     """
@@ -171,6 +164,7 @@ class RankedPairs:
     feature_columns: list[str]
     raw_columns: list[str] | None
     importances: np.ndarray
+    point_ranker: Ranker | None = None
     gains: np.ndarray | None = None
 
 
@@ -181,14 +175,18 @@ def ranked(
     data: TrainingSet,
     scorers: Sequence[LabelScorer],
 ) -> RankedPairs:
-    """Assemble the columns of all scorers, in their order, and fit the ranker.
+    """Assemble the columns of all scorers, in their order, and fit the ranker, and that of points.
 
     `columns` is emptied, since memory seldom holds both it and the table. `data` and the unfitted `scorers`
     describe the rows again if the ranker is judged on nested columns.
     """
+    is_classifier, options, points = [scorer.is_classifier for scorer in scorers], lists.options, None
+    if lists.points is not None:
+        of_points = columns_among(columns, lists.described, lists.points.candidates)
+        points = ranked_points(of_points, lists.points, options.standardizes, options.seed, n_jobs)
+        del of_points
     of_ranked = columns_among(columns, lists.described, lists.ranked)
     columns.clear()
-    is_classifier, options = [scorer.is_classifier for scorer in scorers], lists.options
     table, raw, classifier_columns = assembled(of_ranked, lists, lists.ranked, is_classifier, n_jobs)
     ranker = lists.new_ranker(classifier_columns)
     gains = lists.proposed.of_described(lists.gains)
@@ -202,7 +200,7 @@ def ranked(
         ranker, scores, believed = _learned(ranker, learned, lists, n_jobs)
     most = _FEWER_IMPORTANCE_PAIRS if options.effort == "low" else _IMPORTANCE_PAIRS
     importances = importances_of(ranker, table, options.seed, most)
-    return RankedPairs(ranker, scores, table.names, raw, importances, believed)
+    return RankedPairs(ranker, scores, table.names, raw, importances, points, believed)
 
 
 def columns_among(columns: Sequence[Columns], described: Candidates, wanted: Candidates) -> list[Columns]:
@@ -211,14 +209,6 @@ def columns_among(columns: Sequence[Columns], described: Candidates, wanted: Can
         return list(columns)
     at = np.searchsorted(described.pair_keys, wanted.pair_keys)
     return [{name: values[at] for name, values in of_source.items()} for of_source in columns]
-
-
-def points_ranked(columns: Sequence[Columns], lists: TrainingLists, n_jobs: int) -> Ranker:
-    """`ranked_points`, from the columns of all described pairs."""
-    assert lists.points is not None
-    of_points = columns_among(columns, lists.described, lists.points.candidates)
-    options = lists.options
-    return ranked_points(of_points, lists.points, options.standardizes, options.seed, n_jobs)
 
 
 def _learned(
@@ -330,41 +320,28 @@ class LocalStages:
         """For each source that proposes: its k proposals for some training rows, from fits without the row's
         fold."""
         self._fits = {i: {} for i, source in enumerate(sources) if source.proposes and source.describes}
-
-        def proposals(scorer: Any, fits: dict[int, Any] | None) -> Candidates:
-            return held_out_shortlist(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
-
-        return self._said(proposals, {i: s for i, s in enumerate(sources) if s.proposes})
+        return self._said(held_out_shortlist, {i: s for i, s in enumerate(sources) if s.proposes}, k, rows)
 
     def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
         """For each source that proposes, if it searches for points: the k best rows for each label of those
         of each fold, by fits without the fold. After `propose`, for the same rows."""
 
-        def proposals(scorer: Any, fits: dict[int, Any] | None) -> Candidates | None:
-            if not isinstance(scorer, PointProposer):
-                return None
-            return held_out_points(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+        def points(scorer: Any, *args: Any, **how: Any) -> Candidates | None:
+            return held_out_points(scorer, *args, **how) if isinstance(scorer, PointProposer) else None
 
-        return self._said(proposals, {i: s for i, s in enumerate(sources) if s.proposes})
+        return self._said(points, {i: s for i, s in enumerate(sources) if s.proposes}, k, rows)
 
     def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
         """For each source that describes: its columns for candidates of some training rows, as if the rows
         were new."""
-
-        def columns(scorer: Any, fits: dict[int, Any] | None) -> Columns:
-            return held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=fits)
-
-        described = self._said(columns, {i: s for i, s in enumerate(sources) if s.describes}, last=True)
+        describing = {i: s for i, s in enumerate(sources) if s.describes}
+        described = self._said(held_out_columns, describing, candidates, rows, last=True)
         self.data.release("held-out")
         return described
 
     def rank(self, columns: list[Columns], lists: TrainingLists, sources: list[Source]) -> RankedPairs:
         """`ranked`."""
         return ranked(columns, lists, self.n_jobs, self.data, describers(sources))
-
-    def rank_points(self, columns: list[Columns], lists: TrainingLists) -> Ranker:
-        """`points_ranked`, from the columns of all described pairs, which are left as they are."""
-        return points_ranked(columns, lists, self.n_jobs)
 
     def _with_scorers(
         self, sources: list[Source], changed: Callable[[LabelScorer], LabelScorer]
@@ -373,12 +350,17 @@ class LocalStages:
 
     def _said(
         self,
-        work: Callable[[Any, dict[int, Any] | None], T],
+        work: Callable[..., T],
         sources: dict[int, Source],
+        of: Any,
+        rows: np.ndarray,
         last: bool = False,
     ) -> list[T]:
-        """`work` on the scorer of each source by its number, with its fits, which are let go of at `last`."""
-        fits_of = self._fits.pop if last else self._fits.get
-        return in_turn(
-            lambda i: work(sources[i].scorer, fits_of(i, None)), list(sources), lambda i: sources[i].name
-        )
+        """What `work`, of `metarank.scorers.crossfit`, finds for each source by its number. Its fits are let
+        go of at `last`."""
+
+        def of_source(i: int) -> T:
+            fits = self._fits.pop(i, None) if last else self._fits.get(i)
+            return work(sources[i].scorer, self.data, of, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        return in_turn(of_source, list(sources), lambda i: sources[i].name)

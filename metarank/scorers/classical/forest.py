@@ -127,17 +127,10 @@ class ExtraTrees(LabelScorer):
 
     @cached_property
     def _forest(self) -> Any:
-        a = self.arrays_
-        leaves = a["leaves"]
-        return _core.Forest(
-            a["feature"],
-            a["threshold"],
-            a["children"],
-            a["root"],
-            *csr_parts(leaves),
-            self.n_features_,
-            leaves.shape[1],
-        )
+        names = ("feature", "threshold", "children", "root", "leaves")
+        feature, threshold, children, root, leaves = (self.arrays_[name] for name in names)
+        parts, n_labels = csr_parts(leaves), leaves.shape[1]
+        return _core.Forest(feature, threshold, children, root, *parts, self.n_features_, n_labels)
 
 
 def _arrays_of(tree: Any) -> dict[str, Any]:

@@ -23,10 +23,6 @@ from metarank.types.view import Features, TrainingView
 _LINEAR_ALPHA = 0.3
 
 
-def _is_linear(scorer: Any) -> bool:
-    return scorer.kernel_ is None
-
-
 def _is_dual(scorer: Any) -> bool:
     return scorer.kernel_ is not None
 
@@ -82,7 +78,7 @@ class KernelRidge(GramScorer):
         Object("kernel_", Kernel, ("d",), optional=True),
         Number("alpha_", 0),
         Array("bias_", np.float32, ("L",)),
-        Array("weights_", np.float32, ("d", "L"), when=_is_linear),
+        Array("weights_", np.float32, ("d", "L"), when=lambda scorer: scorer.kernel_ is None),
         Array("support_", np.float32, ("support", "d"), when=_is_dual),
         Array("dual_", np.float32, ("L", "support"), when=_is_dual),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.linalg
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from metarank import _core
 from metarank._util.threads import in_threads, single_threaded_blas
 from metarank.persist.fields import Array, Number, Text
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.scorers.base import HeldOutColumns
 from metarank.scorers.crossfit import scatter_folds
 from metarank.scorers.linear.shared_ridge import inverse_with
@@ -38,13 +38,9 @@ class Kernel(Saved):
         Factors of the columns before the distance is taken.
     """
 
-    name: str
-    gamma: float
-    scale: np.ndarray | None = None
-
-    saved: ClassVar[Spec] = Spec(
-        Text("name", METRICS), Number("gamma", 1e-30, 1e30), Array("scale", np.float32, ("d",), optional=True)
-    )
+    name: Annotated[str, Text("", METRICS)]
+    gamma: Annotated[float, Number("", 1e-30, 1e30)]
+    scale: Annotated[np.ndarray | None, Array("", np.float32, ("d",), optional=True)] = None
 
     def rows(self, X: Features) -> np.ndarray:
         """Rows as the kernel compares them: dense, scaled."""

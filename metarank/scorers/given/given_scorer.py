@@ -14,10 +14,11 @@ from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Declared, Flag, Known, Number, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.given.lists import are_places, extremes, moments, places, positions, rows_of
+from metarank.scorers.given.lists import are_places, moments, places, positions
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.candidates import Candidates
 from metarank.types.given import UNNAMED, Given, called
+from metarank.types.ragged import extreme_of_rows, row_of_entries
 from metarank.types.view import TrainingView
 
 # The parameter of `MetaRanker.fit`.
@@ -194,13 +195,16 @@ class GivenScorer(LabelScorer):
         """The columns of pairs, float32 (m,). X is what is given of the rows."""
         check_lists(candidates, X.n_rows, self.n_labels_)
         given, row, label = X.scores[self.given], candidates.row_of_pair, candidates.labels
-        entry_row = rows_of(given)
+        entry_row = row_of_entries(given.indptr)
         at, is_listed = positions(given, candidates)
         value = given.data.astype(np.float64)
         logarithm = np.where(value > 0, log(np.where(value > 0, value, 1.0)), self.least_log_ - _BELOW)
         mean, deviation = moments(given, value)
         z = (value - mean[entry_row]) / deviation[entry_row]
-        least, best = extremes(given, value)
+        least, least_log, least_z = (
+            extreme_of_rows(np.minimum, of, given.indptr, 0.0) for of in (value, logarithm, z)
+        )
+        best = extreme_of_rows(np.maximum, value, given.indptr, 0.0)
         place = places(given)
         chance = self.chance_[np.searchsorted(self.edges_, given.data, side="right")]
         right_at = self.right_at_[np.searchsorted(PLACES, place, side="right")]
@@ -212,11 +216,11 @@ class GivenScorer(LabelScorer):
             "score": (value, least[row]),
             "log": (
                 logarithm,
-                np.where(filled, extremes(given, logarithm)[0][row], self.least_log_) - _BELOW,
+                np.where(filled, least_log[row], self.least_log_) - _BELOW,
             ),
             "place": (1.0 / log2(place + 2.0), 0.0),
             "share": (share, 0.0),
-            "z": (z, np.where(filled, extremes(given, z)[0][row] - _BELOW, 0.0)),
+            "z": (z, np.where(filled, least_z[row] - _BELOW, 0.0)),
             "present": (np.ones(len(value)), 0.0),
             "right_at": (right_at, self.miss_rate_),
             "right": (self.right_[given.indices], missed),

@@ -17,11 +17,12 @@ from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Declared, Ids, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import HeldOutProposals
-from metarank.scorers.given.lists import places, rows_of
+from metarank.scorers.given.lists import places
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
+from metarank.types.ragged import found_at, row_of_entries
 from metarank.types.view import TrainingSet, TrainingView
 
 # The best candidates of each source that describe a row; the rest says little, and costs much.
@@ -135,9 +136,9 @@ class GivenLinear(HeldOutProposals):
     def _known(self, candidates: Candidates) -> tuple[np.ndarray, Candidates]:
         """Which pairs are of labels with rows, bool (m,), and these pairs."""
         known = np.isin(candidates.labels, self.labels_)
-        before = np.concatenate([[0], np.cumsum(known)])
-        labels = np.searchsorted(self.labels_, candidates.labels[known]).astype(np.int32)
-        return known, Candidates.of_core(before[candidates.indptr], labels, len(self.labels_), {})
+        of_known = candidates.where(known)
+        labels = np.searchsorted(self.labels_, of_known.labels).astype(np.int32)
+        return known, Candidates.of_core(of_known.indptr, labels, len(self.labels_), {})
 
     def _column(self, known: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         column = np.zeros(len(known), np.float32)
@@ -186,7 +187,7 @@ def _best(
     lists = given.scores[source]
     place = places(lists)
     kept = np.flatnonzero(place < _BEST)
-    row = rows_of(lists)
+    row = row_of_entries(lists.indptr)
     return row[kept], lists.indices[kept].astype(np.int64) * n_sources + number, place[kept]
 
 
@@ -195,8 +196,7 @@ def _features(given: Given, sources: Sequence[str], features: np.ndarray, idf: n
     parts = []
     for i, name in enumerate(sources):
         row, key, place = _best(given, name, i, len(sources))
-        column = np.minimum(np.searchsorted(features, key), len(features) - 1)
-        known = features[column] == key
+        column, known = found_at(features, key)
         row, column = row[known], column[known]
         value = idf[column] / log2(place[known] + 2.0)
         length = np.sqrt(np.bincount(row, weights=value**2, minlength=given.n_rows))

@@ -20,11 +20,11 @@ from metarank.scorers.base import HeldOutProposals, Planned
 from metarank.scorers.crossfit import scatter_folds, stack_folds
 from metarank.scorers.label_weights import propensity_curve
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
-from metarank.scorers.linear.weight_index import Parts, WeightIndex
+from metarank.scorers.linear.weight_index import WeightIndex
 from metarank.scorers.neighbors.training_rows import as_canonical
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.trees.hierarchy import learn_hierarchy
-from metarank.types.arrays import csr_parts, pruning_factors, require_rows, sample_rows
+from metarank.types.arrays import Parts, csr_parts, pruning_factors, require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.given import check_candidates
 from metarank.types.view import Features, TrainingSet, TrainingView

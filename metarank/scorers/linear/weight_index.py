@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,24 +49,15 @@ class WeightIndex(Saved):
         The labels that may be proposed, ascending.
     """
 
-    n_features: int
-    start: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray
-    scale: np.ndarray
-    bias: np.ndarray
-    seen: np.ndarray
+    n_features: Annotated[int, Declared("", size="d")]
+    scale: Annotated[np.ndarray, Array("", np.float32, ("L",))]
+    label: Annotated[np.ndarray, Array("", np.uint16, ("weights",))]
+    start: Annotated[np.ndarray, Array("", np.int64, (lambda of: -(-of["L"] // _BAND) * of["d"] + 1,))]
+    weight: Annotated[np.ndarray, Array("", (np.int16, np.float32), ("weights",))]
+    bias: Annotated[np.ndarray, Array("", np.float32, ("L",))]
+    seen: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)]
 
-    saved: ClassVar[Spec] = Spec(
-        Declared("n_features", size="d"),
-        Array("scale", np.float32, ("L",)),
-        Array("label", np.uint16, ("weights",)),
-        Array("start", np.int64, (lambda of: -(-of["L"] // _BAND) * of["d"] + 1,)),
-        Array("weight", (np.int16, np.float32), ("weights",)),
-        Array("bias", np.float32, ("L",)),
-        Ids("seen", np.int32, below="L", ascending=True),
-        check=_check_start,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_start)
 
     @classmethod
     def quantised(cls, W: sp.csr_matrix, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:
@@ -94,10 +85,10 @@ class WeightIndex(Saved):
         counts = np.bincount(band * np.int64(d) + feature, minlength=n_bands * d)
         return cls(
             d,
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            (W.indices % _BAND).astype(np.uint16)[order],
-            values[order],
             scale.astype(np.float32),
+            (W.indices % _BAND).astype(np.uint16)[order],
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            values[order],
             bias.astype(np.float32),
             seen.astype(np.int32),
         )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from metarank import _core
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import Parts, csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.label_names import OtherNames
-
-# indptr, indices and data of rows.
-Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+from metarank.types.ragged import entries_of_rows
 
 
 class GroupedNames:
@@ -44,14 +40,12 @@ class GroupedNames:
         known words occur in the row.
         """
         m = candidates.n_pairs
-        n_names = np.diff(self.indptr)[candidates.labels]
-        first = np.concatenate([[0], np.cumsum(n_names)])
-        places = np.arange(first[-1]) - np.repeat(first[:-1] - self.indptr[candidates.labels], n_names)
+        first, places = entries_of_rows(self.indptr, candidates.labels)
         of_names = self.index.evidence(rows, first[candidates.indptr], places.astype(np.int32), n_jobs)
         if m == 0:
             return of_names, np.zeros(0, np.float32)
         cosine, share = of_names[0], of_names[1]
-        is_best = cosine == np.repeat(np.maximum.reduceat(cosine, first[:-1]), n_names)
+        is_best = cosine == np.repeat(np.maximum.reduceat(cosine, first[:-1]), np.diff(first))
         best = np.minimum.reduceat(np.where(is_best, np.arange(len(cosine)), len(cosine)), first[:-1])
         matched = np.add.reduceat((share == 1).astype(np.int64), first[:-1])
         return np.ascontiguousarray(of_names[:, best]), matched.astype(np.float32)

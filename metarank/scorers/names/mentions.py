@@ -14,7 +14,6 @@ from metarank._util.parameters import check_integer
 from metarank.persist.fields import Array, Declared, Ids, Integer, Known
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
-from metarank.scorers.given.lists import positions_of
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.texts import NAME, NameForms
@@ -132,7 +131,7 @@ class NameMentions(LabelScorer):
             raise ValueError(f"candidates must be of {self.n_labels_} labels, got {candidates.n_labels}")
         indptr, labels, columns = (mentions or self._mentions(X, n_jobs)).columns()
         mentioned = Candidates.of_core(indptr, labels, self.n_labels_, {})
-        at, is_mentioned = positions_of(mentioned, candidates)
+        at, is_mentioned = candidates.found_in(mentioned)
         out = {}
         for name, values in zip(COLUMNS, columns):
             column = np.zeros(candidates.n_pairs, np.float32)

@@ -51,11 +51,10 @@ class NameScorer(LabelScorer):
 
     Examples
     --------
-    >>> from metarank.data.label_text import label_text_matrix
     >>> from metarank.data.vectorizer import TextVectorizer
     >>> from metarank.types.view import TrainingSet
     >>> v = TextVectorizer().fit(["red wine glass", "green tea cup"])
-    >>> text = label_text_matrix(["wine", "green tea"], vectorizer=v)
+    >>> text = v.transform(["wine", "green tea"])
     >>> X = v.transform(["a cup of tea"])
     >>> data = TrainingSet(X, sp.csr_matrix((1, 2), dtype=np.float32), np.zeros(1, np.int32), label_text=text)
     >>> scorer = NameScorer().fit(data.view())

@@ -21,6 +21,7 @@ from metarank.scorers.neighbors.training_rows import (
 )
 from metarank.types.arrays import csr_parts, dense
 from metarank.types.candidates import Candidates
+from metarank.types.ragged import row_of_entries
 from metarank.types.view import Features
 
 # Labels averaged at a time: their sums are in double.
@@ -149,11 +150,8 @@ class LabelMeans(Saved):
 
 def sq_norms(X: sp.csr_matrix) -> np.ndarray:
     """float64 (n,): the squared lengths of canonical rows, features ascending."""
-    return np.bincount(_rows_of(X), X.data.astype(np.float64) ** 2, X.shape[0]).astype(np.float64)
-
-
-def _rows_of(X: sp.csr_matrix) -> np.ndarray:
-    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = X.data.astype(np.float64) ** 2
+    return np.bincount(row_of_entries(X.indptr), squares, X.shape[0]).astype(np.float64)
 
 
 def _members(indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> sp.csr_matrix:
@@ -167,7 +165,7 @@ def _sparse_means(
 ) -> tuple[sp.csr_matrix, np.ndarray]:
     """The means of some labels as float32, of each its largest terms, and their squared lengths before."""
     sums.sort_indices()
-    label = _rows_of(sums)
+    label = row_of_entries(sums.indptr)
     values = (sums.data / counts[label]).astype(np.float32)
     means = sp.csr_matrix((values, sums.indices.astype(np.int32, copy=False), sums.indptr), shape=sums.shape)
     norms = sq_norms(means)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import RLock
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -38,27 +38,24 @@ FAISS_MIN_QUERIES = 32
 LEAST_SUM, MOST_SUM = 1e-30, 1e37
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LabelRows(Saved):
     """Which rows carry which label: the lists by label and, inverted, by row.
 
     Parameters
     ----------
-    indptr, rows : int64 array (L + 1,), int32 array
-        For each label its rows, ascending (`TrainingView.rows_by_label`).
     n_rows : int
         Rows of the training set, those outside the TrainingView included.
+    rows, indptr : int32 array, int64 array (L + 1,)
+        For each label its rows, ascending (`TrainingView.rows_by_label`).
     """
 
-    indptr: np.ndarray
-    rows: np.ndarray
-    n_rows: int
+    n_rows: Annotated[int, Integer("", size="rows")]
+    rows: Annotated[np.ndarray, Ids("", np.int32, below="rows")]
+    indptr: Annotated[np.ndarray, Array("", np.int64, ("L+1",))]
 
     saved: ClassVar[Spec] = Spec(
-        Integer("n_rows", size="rows"),
-        Ids("rows", np.int32, below="rows"),
-        Array("indptr", np.int64, ("L+1",)),
-        check=lambda known: check_csr(known.indptr, known.rows, known.n_rows, known.name),
+        check=lambda known: check_csr(known.indptr, known.rows, known.n_rows, known.name)
     )
 
     @property
@@ -333,7 +330,8 @@ def shared_rows(view: TrainingView) -> TrainingRows:
 
 def view_labels(view: TrainingView) -> LabelRows:
     """The label lists of a TrainingView."""
-    return LabelRows(*view.rows_by_label, n_rows=view.all_X.shape[0])
+    indptr, rows = view.rows_by_label
+    return LabelRows(n_rows=view.all_X.shape[0], rows=rows, indptr=indptr)
 
 
 def as_canonical(X: Features) -> sp.csr_matrix:

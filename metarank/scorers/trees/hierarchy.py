@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,18 +82,12 @@ class Hierarchy(Saved):
     array([[2, 3, 4, 5]])
     """
 
-    roots: np.ndarray
-    child_start: np.ndarray
-    child: np.ndarray
-    n_labels: int
+    roots: Annotated[np.ndarray, Array("", np.int32, ("trees",))]
+    child_start: Annotated[np.ndarray, Array("", np.int64, (None,))]
+    child: Annotated[np.ndarray, Array("", np.int32, ("slots",))]
+    n_labels: Annotated[int, Declared("", size="L")]
 
-    saved: ClassVar[Spec] = Spec(
-        Array("roots", np.int32, ("trees",)),
-        Array("child_start", np.int64, (None,)),
-        Array("child", np.int32, ("slots",)),
-        Declared("n_labels", size="L"),
-        check=_check_places,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_places)
 
     def __post_init__(self) -> None:
         for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32)):

@@ -203,11 +203,8 @@ class FastXML(ShortlistingTrees):
         """
         check_integer("k", k, 1)
         rows = self._unit_parts(X)
-        indptr, labels, values = self._trees.top(
-            rows, int(min(k, max(1, self.n_labels_))), resolve_n_jobs(n_jobs)
-        )
-        scores = {self.column: values * np.float32(self.scale_)}
-        return Candidates.of_core(indptr, labels, self.n_labels_, scores)
+        k = int(min(k, max(1, self.n_labels_)))
+        return self._listed(*self._trees.top(rows, k, resolve_n_jobs(n_jobs)))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """One float32 column (m,): the log of a pair's mean relevance divided by the maximum of all, at least

@@ -267,16 +267,12 @@ class LabelTree(PointProposer, ShortlistingTrees):
             smaller label id.
         """
         check_integer("k", k, 1)
-        check_integer("beam", self.beam if beam is None else beam, 1)
-        rows = self._unit_parts(X)
-        k = int(min(k, max(1, self.n_labels_)))
+        beam = self.beam if beam is None else beam
+        check_integer("beam", beam, 1)
+        rows, k = self._unit_parts(X), int(min(k, max(1, self.n_labels_)))
         proposed = k if self.hierarchy_.n_trees == 1 else max(k, _PROPOSED)
-        indptr, labels, scores, _ = self._trees.beam(
-            rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
-        )
-        return Candidates.of_core(
-            indptr, labels, self.n_labels_, {self.column: scores * np.float32(self.scale_)}
-        )
+        found = self._trees.beam(rows, int(beam), k, proposed, False, resolve_n_jobs(n_jobs))
+        return self._listed(*found[:3])
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
@@ -295,13 +291,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
         check_integer("k", k, 1)
         check_real("factor", factor, _LEAST, _MOST, "a positive number, at most 1e6")
         rows = self._unit_parts(X)
-        indptr, points, scores = self._trees.points(
-            rows,
-            self.row_share_.astype(np.float64),
-            float(factor),
-            int(k),
-            resolve_n_jobs(n_jobs),
-        )
+        shares, n_threads = self.row_share_.astype(np.float64), resolve_n_jobs(n_jobs)
+        indptr, points, scores = self._trees.points(rows, shares, float(factor), int(k), n_threads)
         return Candidates(indptr, points, len(rows[0]) - 1, {self.column: scores * np.float32(self.scale_)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:

@@ -103,8 +103,5 @@ class PfastreXML(TailReranking, PfastXML):
         check_integer("k", k, 1)
         assert self.tail_ is not None
         tail = (self.tail_.means_.index, float(self.tail_.gamma), bool(self.tail_.unit_means))
-        indptr, labels, values = self._trees.top_reranked(
-            self._unit_parts(X), k, *tail, self.alpha_, resolve_n_jobs(n_jobs)
-        )
-        scores = {self.column: values * np.float32(self.scale_)}
-        return Candidates.of_core(indptr, labels, self.n_labels_, scores)
+        rows, n_threads = self._unit_parts(X), resolve_n_jobs(n_jobs)
+        return self._listed(*self._trees.top_reranked(rows, k, *tail, self.alpha_, n_threads))

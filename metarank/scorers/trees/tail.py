@@ -9,29 +9,29 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._util.parameters import check_integer, check_real, with_parameters
+from metarank._util.parameters import check_flag, check_integer, check_real, with_parameters
 from metarank._util.progress import note
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics import evaluate
 from metarank.persist.fields import Csr, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import held_apart
 from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
 from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
 from metarank.types.arrays import dense
 from metarank.types.candidates import Candidates, canonical_csr
-from metarank.types.view import Features, TrainingView, fold_of_rows
+from metarank.types.view import Features, TrainingView
 
 COLUMN = "tail_log_probability"
 PROPOSAL = "tail"
 # All positive numbers but infinity.
 _GAMMAS = np.nextafter(0, 1), np.finfo(np.float64).max
 _LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
-# What "auto" tries, and what it takes where rows are too few to hold any out; one row in so many is.
+# What "auto" tries, and what it takes where rows are too few to hold any out.
 NAME_WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _UNTRIED = 1.0
-_HELD_OUT = 5
 _MOST_NAME_WEIGHT = 1e6
 _WITH_NAMES = "unit-rows and names"
 
@@ -168,14 +168,12 @@ class TailClassifiers(LabelScorer):
             return float(self.name_weight)
         if not can:
             return 0.0
-        inside = fold_of_rows(view.n_rows, _HELD_OUT, view.seed, groups=view.groups) == 0
-        if view.n_rows < 2 * _HELD_OUT or not inside.any() or inside.all():
+        parts = held_apart(view, view.seed)
+        if parts is None:
             return _UNTRIED
-        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        others, held_out, _ = parts
         weights = relevance_weights(view, "inverse-propensity", "default")
         Y = (held_out.Y > 0).astype(np.float32)
-        if Y.nnz == 0:
-            return _UNTRIED
         X, quality = held_out.X_as_new_to(others), []
         for kappa in NAME_WEIGHTS:
             tail = clone(self).set_params(name_weight=kappa).fit(others, n_jobs=n_jobs)
@@ -221,8 +219,7 @@ class TailClassifiers(LabelScorer):
 
     def _check_params(self) -> None:
         check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")
-        if not isinstance(self.unit_means, (bool, np.bool_)):
-            raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
+        check_flag("unit_means", self.unit_means)
         if self.max_terms is not None:
             check_integer("max_terms", self.max_terms, 1)
         check_name_weight(self.name_weight)

@@ -14,6 +14,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.metrics import evaluate, per_row
 from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
+from metarank.scorers.crossfit import held_apart
 from metarank.scorers.label_weights import FLOOR, relevance_weights
 from metarank.scorers.trees.tail import (
     COLUMN,
@@ -24,13 +25,12 @@ from metarank.scorers.trees.tail import (
 )
 from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingView, fold_of_rows
+from metarank.types.view import Features, TrainingView
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 RERANKED = 100
-# One row in so many is held out to choose the weight of the tail classifiers on, by the mean of a metric at
-# these lengths: the weight best for long lists alone may spoil the first label.
-_HELD_OUT = 5
+# The weight of the tail classifiers is chosen by the mean of a metric at these lengths: the weight best for
+# long lists alone may spoil the first label.
 KS = (1, 3, 5)
 
 R = TypeVar("R", bound="TailReranking")
@@ -135,11 +135,11 @@ class TailReranking(ShortlistingTrees):
         tails: Sequence[TailClassifiers],
         n_jobs: int,
     ) -> tuple[float, TailClassifiers, dict[str, float]]:
-        inside = fold_of_rows(view.n_rows, _HELD_OUT, self.random_state, groups=view.groups) == 0
-        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
-        if view.n_rows < 2 * _HELD_OUT or not others.n_rows or not held_out.Y.nnz:
+        parts = held_apart(view, self.random_state)
+        if parts is None:
             return grid[-1], tails[0], {}
-        weight = None if sample_weight is None else sample_weight[~inside]
+        others, held_out, learns = parts
+        weight = None if sample_weight is None else sample_weight[learns]
         cheaper = clone(self).set_params(**self._cheaper)
         cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
         cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs)

@@ -24,6 +24,7 @@ class ShortlistingTrees(Shortlister):
     # Names of the score columns start with it.
     column: ClassVar[str]
     n_trees: int
+    scale_: float
 
     def _seed_on(self, view: TrainingView) -> int:
         """The seed of the trees grown on a TrainingView."""
@@ -41,6 +42,11 @@ class ShortlistingTrees(Shortlister):
         """CSR arrays of new rows, of unit length."""
         indptr, indices, data = self._row_parts(X)
         return indptr, indices, _core.unit_rows(indptr, data)
+
+    def _listed(self, indptr: np.ndarray, labels: np.ndarray, values: np.ndarray) -> Candidates:
+        """Proposals for each row with their shares of the greatest relevance there is, as relevances."""
+        scores = {self.column: values * np.float32(self.scale_)}
+        return Candidates.of_core(indptr, labels, self.n_labels_, scores)
 
     def _pairs(
         self, X: Any, candidates: Candidates

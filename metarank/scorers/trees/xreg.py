@@ -16,6 +16,7 @@ from metarank.metrics import per_row
 from metarank.persist.fields import Number
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
+from metarank.scorers.crossfit import held_apart
 from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers
@@ -29,11 +30,9 @@ from metarank.scorers.trees.tail_reranking import (
     is_without_tail,
 )
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingView, fold_of_rows
+from metarank.types.view import Features, TrainingView
 
 NORMALIZATIONS = ("global", "label", "auto")
-# One row in so many is held out to choose a normalization; fewer rows say nothing of it.
-_HELD_OUT, _LEAST_ROWS = 5, 10
 # Makes the part that is held out independent of the folds of the same seed.
 _SHIFT = 3_000_017
 # What judges a normalization, by what the labels are learned as, and the labels of a row that it looks at.
@@ -175,12 +174,12 @@ class XReg(TailReranking, LabelTree):
         the one taken before it by more than the standard error of their mean difference. Rows of a group
         count as one.
         """
-        inside = fold_of_rows(view.n_rows, _HELD_OUT, view.seed + _SHIFT, view.X, view.groups) == 0
-        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
-        if view.n_rows < _LEAST_ROWS or not (others.Y.nnz and held_out.Y.nnz):
+        parts = held_apart(view, view.seed + _SHIFT, view.X)
+        if parts is None:
             note(f"XReg with {settings[0]}, since {view.n_rows} rows are too few to hold some out")
             return settings[0]
-        weight = None if sample_weight is None else sample_weight[~inside]
+        others, held_out, learns = parts
+        weight = None if sample_weight is None else sample_weight[learns]
         metric, gain = _METRICS[self.relevance], relevance_weights(view, self.relevance, self.propensity)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
 
@@ -227,11 +226,8 @@ class XReg(TailReranking, LabelTree):
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
         by_label = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
-        counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(by_label.indptr), 0)
-        listed = np.repeat(counts > 0, np.diff(by_label.indptr))
-        scores = {name: values[listed] for name, values in by_label.scores.items()}
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        by_label = Candidates(indptr, by_label.labels[listed], by_label.n_labels, scores).transpose()
+        has_rows = np.bincount(Y.indices, minlength=view.n_labels) > 0
+        by_label = by_label.where(has_rows[by_label.row_of_pair]).transpose()
         tail_scores = tail.score(X, by_label, n_jobs=n_jobs)[COLUMN]
         options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
         metrics = [f"WP-l@{k}" for k in KS]
