@@ -1,6 +1,6 @@
 """The bench: cells of all studies, then their pages, from one run of one commit.
 
-python experiments/bench [--study thousands] [--sets pydocs] [--setup] [--keep-peers]
+python experiments/bench [--study thousands] [--sets pydocs] [--pages] [--setup] [--keep-peers]
 
 A run that was stopped goes on where it stopped, as long as the commit is the same. Pages of all studies
 and sets are written to `experiments/`; a part of them, or pages of a tree that is not clean, to
@@ -32,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--study", default=",".join(STUDIES), help=f"among {', '.join(STUDIES)}")
     parser.add_argument("--sets", help="run these alone")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages of these studies, though others are not run"
+    )
     parser.add_argument("--large", action="store_true", help="the long studies instead of the others")
     parser.add_argument("--again", action="store_true", help="run cells whose lines are kept, too")
     parser.add_argument("--setup", action="store_true", help="make the peers' environments, and no more")
@@ -59,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     lines = bench.carry_out([cell for study in studies for cell in study.cells(chosen)], again=options.again)
     if options.keep_peers:
         keep_peers([line for line in lines if line["peer"] and "failed" not in line])
-    whole = clean and not options.sets and set(wanted) == set(STUDIES)
+    whole = clean and not options.sets and (options.pages or set(wanted) == set(STUDIES))
     for study in studies:
         write(study, bench, chosen, ROOT / "experiments" if whole else options.folder / "part")
     if whole:

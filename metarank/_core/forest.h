@@ -1,4 +1,4 @@
-// Label probabilities of a forest: the mean over the trees of the leaf's shares of relevant rows.
+// Label probabilities of extra trees (boosted trees are in boosted_trees.h): the mean over the trees of the leaf's shares of relevant rows.
 //
 // A leaf holds few of the labels, so leaves are stored sparsely. Sums run in tree order, in double.
 #pragma once

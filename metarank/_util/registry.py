@@ -36,7 +36,8 @@ class SourceEntry:
         return partial(cls, **self.params) if self.params else cls
 
 
-# By the name that `MetaRanker(features=[...])` takes. A new source has its line here, and no other.
+# By the name that `MetaRanker(features=[...])` takes. A new source has its line
+# here; what else it touches: CONTRIBUTING.md, "A new source".
 SOURCES = {
     "neighbors": SourceEntry("LabelNeighbors", "metarank.scorers.neighbors.voting"),
     "votes": SourceEntry("NeighborShortlister", "metarank.scorers.neighbors.voting", asked_as="neighbors"),

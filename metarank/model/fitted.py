@@ -205,7 +205,8 @@ class FittedModel(Saved):
         scaled = [j for j, name in enumerate(named) if raw is None or name in raw]
         names = [name for name in named if raw is None or name in raw]
         names += [f"z({name})" for name in named] if self.standardizes else []
-        if names != list(self.feature_columns):
+        in_core = sum(len(known[i].columns) for i in describes)
+        if names != list(self.feature_columns) or len(named) > in_core:
             return None
         trees, cascade = self.ranker.planned(), self.cascade
         judge = None if cascade is None else cascade.ranker.planned()

@@ -2,10 +2,10 @@
 
 A model is a tree of dicts, lists, numbers, strings, arrays, CSR matrices and
 objects of registered classes. Arrays become ``.npy`` files, weights of
-networks ``.safetensors``, long texts ``.txt``
-and long lists of strings ``.json``; everything else stands in ``manifest.json``,
-which lists each file with its size and SHA-256 and carries a digest of itself.
-Equal contents, such as the training rows that several scorers keep, share a file.
+networks ``.safetensors``, long texts and lists of strings ``.json``;
+everything else stands in ``manifest.json``, which lists each file with its size
+and SHA-256 and carries a digest of itself. Equal contents, such as the training
+rows that several scorers keep, share a file.
 
 A folder is untrusted input: digests tell damage, not malice. So nothing of it is run, classes come from the
 register alone, sizes are compared with those of the files before anything is allocated (`Limits`), and each

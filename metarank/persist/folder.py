@@ -341,7 +341,7 @@ def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any
 
     Returns
     -------
-    MetaRanker or MultiObjectiveRanker
+    MetaRanker, MultiObjectiveRanker, ThresholdLearner, LabelEmbedder or a shortlister
         The object that was saved.
 
     Raises

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load
 from metarank.model.answering.answer import Answering, read_request
+from metarank.ranker.assemble import joined_columns
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
 from metarank.types.arrays import csr_parts
@@ -144,6 +145,19 @@ def test_what_the_plan_cannot_do_the_stages_do():
     changed.update_labels(remove=[2])
     assert changed.fitted_.plan is None
     assert 2 not in changed.rank(X, 5).labels
+
+
+def test_a_model_with_a_column_that_the_core_does_not_derive_has_no_plan(monkeypatch):
+    def with_one_more(columns, *rest):
+        joined, of_classifiers = joined_columns(columns, *rest)
+        return {**joined, "derived": next(iter(joined.values())) ** 2}, of_classifiers
+
+    for place in ("answering.answer", "fitted", "fitting.stages"):
+        monkeypatch.setattr(f"metarank.model.{place}.joined_columns", with_one_more)
+    rows = makers.many_texts(160)
+    model = MetaRanker(["neighbors", "names"], ranker="pointwise", **QUICK).fit(rows)
+    assert "derived" in model.feature_columns_
+    assert model.fitted_.plan is None
 
 
 def test_rows_that_the_plan_refuses_are_answered_by_the_stages(monkeypatch):

@@ -1,6 +1,10 @@
 """`Answering`: the order in which a fitted model answers.
 
 rows -> candidates -> meta-features -> scores
+
+`Answering.score` is the entry. Sparse shortlisted rows without limits are answered by the compiled plan
+(`_score_by_plan`, `plan.py`), all others by `_describe_chunk` and `score_described`; a boosted ranker ends in
+`_core/boosted_trees.cpp` either way.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 | `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
 | `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
 | `ranker` | shortlisted or not; cross-validation | `TrainingLists.new_ranker`, `ranker_name`, `AutoRanker` |
-| `names` | whether they are words that the rows hold | `texts_of_labels` in `metarank.model.fitting.fit` |
-| `threshold` | cross-validation, for each metric | `metarank.thresholds.learner` |
+| `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_cuts` |
+| `language` | what most words of the texts are of | `_language_of` in `metarank.model.fitting.inputs` |
 | `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
 
 The sizes below decide which rows a fit uses and how it judges its ranker. The class of a source or ranker
