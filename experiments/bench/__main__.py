@@ -15,9 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import environments
 import excerpts
-import pages
+import page_parts
+import peer_environments
 import sets
 from cells import HERE, Bench, keep_peers
 from declared import Lines, Study
@@ -44,9 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     if options.setup:
-        for name in environments.ENVIRONMENTS:
-            print(f"{name} {environments.ENVIRONMENTS[name].version}", file=sys.stderr, flush=True)
-            environments.make(name, options.folder / "environments")
+        for name in peer_environments.ENVIRONMENTS:
+            print(f"{name} {peer_environments.ENVIRONMENTS[name].version}", file=sys.stderr, flush=True)
+            peer_environments.make(name, options.folder / "environments")
         return 0
     wanted = options.study.split(",")
     if unknown := set(wanted) - set(STUDIES):
@@ -88,7 +88,7 @@ def write(study: Study, bench: Bench, chosen: list[str], folder: Path) -> None:
     lines = Lines(kept, described, bench.run, bench.sets)
     command = "make bench-large" if study.large else "make bench"
     text = "\n\n".join(
-        [study.page(lines), "## How it was made", pages.provenance(lines, bench.commit, command)]
+        [study.page(lines), "## How it was made", page_parts.provenance(lines, bench.commit, command)]
     )
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{study.name}.md"

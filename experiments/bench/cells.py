@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import environments
+import peer_environments
 import sets
 from declared import Cell, Figures
 from progress import Progress
@@ -76,7 +76,7 @@ class Bench:
     def _measured(self, cell: Cell, core: int) -> Figures:
         """The figures of a cell, or why there are none."""
         folder, what = self.sets / cell.dataset, cell.study.measure
-        python = environments.python_of(cell.system.peer, self.environments)
+        python = peer_environments.python_of(cell.system.peer, self.environments)
         if python is None:
             return {"failed": f"{cell.system.peer} is not installed: make bench-setup"}
         with tempfile.TemporaryDirectory(dir=self.run) as scratch:

@@ -21,7 +21,7 @@ class System:
     name : what the row is called
     module : the file in `systems/` whose class `System` is measured
     params : what that class is made with
-    peer : name of an environment (`environments.py`), None for this one
+    peer : name of an environment (`peer_environments.py`), None for this one
     sets : patterns of names of the sets that it runs on
     kept : whether its line in `peers.jsonl` may stand for a run
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pages
+import page_parts
 
 BLOCK = re.compile(r"(<!-- excerpt: (.+?) -->\n).*?(<!-- end of excerpt -->)", re.DOTALL)
 
@@ -45,4 +45,4 @@ def excerpt(page: str, heading: str, columns: list[str]) -> str:
     if missing := set(columns) - set(head):
         raise ValueError(f"the table under {heading!r} has no column {', '.join(sorted(missing))}")
     kept = [i for i, name in enumerate(head) if name in columns or i == 0 or not name]
-    return pages.table([head[i] for i in kept], ([row[i] for i in kept] for row in rows))
+    return page_parts.table([head[i] for i in kept], ([row[i] for i in kept] for row in rows))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from borrowed_runs import TAIL, Prepared, tail_recall
-from cuts import F1, best_f1
+from borrowed_runs import F1, TAIL, Prepared, best_f1, tail_recall
 from sets import weights
 
 from metarank import Ranking, metrics

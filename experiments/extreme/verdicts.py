@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from borrowed_runs import TAIL
-from cuts import F1
+from borrowed_runs import F1, TAIL
 from judging import RANKING
 from sets import LARGEST
 

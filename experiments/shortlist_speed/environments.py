@@ -10,32 +10,13 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import venv
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
+from peer_environments import ENVIRONMENTS, make
+
 DEFAULT_FOLDER = Path(__file__).with_name("cache") / "environments"
-
-
-@dataclass(frozen=True)
-class Environment:
-    """Packages of one peer; `alone` is installed without what it claims to need."""
-
-    distribution: str
-    version: str
-    beside: tuple[str, ...] = ()
-    alone: bool = False
-
-
-ENVIRONMENTS = {
-    "omikuji": Environment("omikuji", "0.5.2", ("numpy", "scipy")),
-    "napkinxc": Environment("napkinxc", "0.7.2", ("numpy", "scipy")),
-    # Its XR-Linear is all that is measured: that needs neither torch nor transformers, which take 6 GB.
-    "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
-    # Its linear part, which needs no torch.
-    "libmultilabel": Environment("libmultilabel", "0.10.0"),
-}
 
 
 def python_of(system: str, folder: Path) -> Path:
@@ -52,34 +33,6 @@ def python_of(system: str, folder: Path) -> Path:
     if not python.is_file():
         raise FileNotFoundError(f"{system} has no environment in {folder}: run environments.py first")
     return python
-
-
-def installed_version(python: Path, distribution: str) -> str | None:
-    """Version of a distribution in the environment of `python`, None where it is not installed."""
-    code = f"import importlib.metadata as m; print(m.version({distribution!r}))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def make(name: str, folder: Path) -> None:
-    """Make one environment, or complete it.
-
-    Raises
-    ------
-    subprocess.CalledProcessError
-        If a package cannot be installed.
-    """
-    wanted = ENVIRONMENTS[name]
-    python = folder / name / "bin" / "python"
-    if not python.is_file():
-        venv.create(folder / name, with_pip=True)
-    if installed_version(python, wanted.distribution) == wanted.version:
-        return
-    pip = [python, "-m", "pip", "install", "--quiet"]
-    if wanted.beside:
-        subprocess.run([*pip, *wanted.beside], check=True)
-    peer = f"{wanted.distribution}=={wanted.version}"
-    subprocess.run([*pip, *(["--no-deps"] if wanted.alone else []), peer], check=True)
 
 
 @cache

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -23,14 +22,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-WARM_UP = 20
+sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
+from clocks import cpu_seconds, memory, one_by_one, start_of_peak, yardstick
+
 SECONDS_FOR_SINGLES = 30.0
 
 
 def main(job_file: str) -> None:
     job = json.loads(Path(job_file).read_text())
     folder, out, k, more = Path(job["data"]), Path(job["out"]), job["k"], job["more"]
-    system = importlib.import_module(f"adapters.{job['system']}").System(job["params"], job["threads"])
+    system = importlib.import_module(f"{folder_of(job['system'])}.{job['system']}").System(
+        job["params"], job["threads"]
+    )
     figures: dict[str, Any] = {"version": system.version, "yardstick_cpu_s": clocked(yardstick)[0]}
 
     before = start_of_peak()
@@ -46,7 +49,7 @@ def main(job_file: str) -> None:
         figures["model_sha256"] = digest_of_files(files)
         X_test = sp.load_npz(folder / "X_test.npz")
         times = range(job["predictions"])
-        singles = [one_by_one(system, X_test, k, job["singles"]) for _ in times]
+        singles = [one_by_one(system, X_test, k, job["singles"], SECONDS_FOR_SINGLES) for _ in times]
         figures["single_ms"], figures["single_cpu_ms"] = map(float, np.median(singles, axis=0))
         rows = system.prepare(X_test)
         predicted: list[Any] = []
@@ -64,16 +67,15 @@ def main(job_file: str) -> None:
     out.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
 
 
+def folder_of(system: str) -> str:
+    """Where a system is: ours here, a peer among those of the bench."""
+    return "adapters" if system.startswith("metarank") else "systems"
+
+
 def _flat(cuts: dict[str, sp.csr_matrix]) -> dict[str, np.ndarray]:
     """Label sets as arrays of names of their own: "METRIC indptr" and "METRIC labels"."""
     parts = {"indptr": "indptr", "labels": "indices"}
     return {f"{name} {key}": getattr(cut, part) for name, cut in cuts.items() for key, part in parts.items()}
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process, all its threads, and the children it has waited for."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def clocked(work: Callable[[], object]) -> tuple[float, float]:
@@ -81,42 +83,6 @@ def clocked(work: Callable[[], object]) -> tuple[float, float]:
     whole, caller = cpu_seconds(), time.thread_time()
     work()
     return cpu_seconds() - whole, time.thread_time() - caller
-
-
-def yardstick() -> None:
-    """The same work in every run: its time shows how much other processes slowed the machine."""
-    # Random access to memory: the caches and the bus are what processes on other cores take away.
-    places = np.random.default_rng(0).permutation(1 << 22)
-    for _ in range(8):
-        places = places[places]
-
-
-def start_of_peak() -> float:
-    """Memory in use now, in MiB; the peak is counted from here on."""
-    # Not getrusage's maximum, which begins with that of the process that started this one.
-    Path("/proc/self/clear_refs").write_text("5")
-    return memory("VmRSS")
-
-
-def memory(which: str) -> float:
-    """A line of the process's status in MiB: VmRSS is in use now, VmHWM the peak."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[which].split()[0]) / 1024
-
-
-def one_by_one(system: Any, X: sp.csr_matrix, k: int, n: int) -> tuple[float, float]:
-    """Median wall and CPU milliseconds of predicting one row a call, after a warm-up."""
-    wall, cpu = [], []
-    started = time.perf_counter()
-    for i in range(WARM_UP + n):
-        row = system.prepare(X[i % X.shape[0]])
-        w, c = time.perf_counter(), time.process_time()
-        system.predict(row, k)
-        wall.append(time.perf_counter() - w)
-        cpu.append(time.process_time() - c)
-        if len(wall) > 2 * WARM_UP and time.perf_counter() - started > SECONDS_FOR_SINGLES:
-            break
-    return 1000 * float(np.median(wall[WARM_UP:])), 1000 * float(np.median(cpu[WARM_UP:]))
 
 
 def digest_of_files(files: list[Path]) -> str:

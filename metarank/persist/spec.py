@@ -57,7 +57,7 @@ class Spec:
     """
 
     def __init__(self, *fields: Field, check: Callable[[Known], None] | None = None) -> None:
-        self.fields = fields
+        self.fields: tuple[Field, ...] = fields
         self.check = check
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -322,9 +322,10 @@ class KeptScorer(LabelScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         listed: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
-        known = relabeled(listed.to_csr(np.ones(listed.n_pairs, np.float32)), self.now, self.n_labels)
-        scores = {
-            name: relabeled(listed.to_csr(values), self.now, self.n_labels).data
+        now = {
+            name: relabeled(listed.to_csr(values), self.now, self.n_labels)
             for name, values in listed.scores.items()
         }
-        return Candidates(known.indptr, known.indices, self.n_labels, scores)
+        pairs = next(iter(now.values()))  # the same for all
+        scores = {name: matrix.data for name, matrix in now.items()}
+        return Candidates(pairs.indptr, pairs.indices, self.n_labels, scores)

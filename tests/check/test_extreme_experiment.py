@@ -10,14 +10,13 @@ import pytest
 import scipy.sparse as sp
 from studies import study
 
-from metarank import Ranking, data, metrics
+from metarank import data
 
-with study("extreme", "shortlist_speed"):
+with study("extreme", "shortlist_speed", "bench"):
     import judging
     import measure
     import run
-    from borrowed_runs import TAIL, Prepared, prepare
-    from cuts import F1, best_f1
+    from borrowed_runs import F1, TAIL, Prepared, prepare
 
 
 needs_proc = pytest.mark.skipif(
@@ -60,27 +59,6 @@ def test_what_is_out_of_the_question_is_not_judged(tmp_path):
     assert values["macro-F1"] == pytest.approx(1 / 3)
 
 
-def slow_best_f1(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, float]:
-    listed = ranking.labels >= 0
-    row, label, score = np.nonzero(listed)[0], ranking.labels[listed], ranking.scores[listed]
-    best = dict.fromkeys(F1, 0.0)
-    for threshold in [np.inf, *np.unique(score)]:
-        kept = score >= threshold
-        cut = sp.csr_matrix((np.ones(kept.sum()), (row[kept], label[kept])), shape=Y.shape)
-        values = metrics.evaluate(Y, None, F1, Y_pred=cut)
-        best = {name: max(best[name], values[name]) for name in F1}
-    return best
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_best_cut_is_the_best_of_all_thresholds(seed):
-    rng = np.random.default_rng(seed)
-    Y = sp.csr_matrix((rng.random((12, 9)) < 0.2).astype(np.float32))
-    scores = rng.integers(0, 5, (12, 9)).astype(np.float32)
-    ranking = Ranking.from_scores(scores, k=4)
-    assert best_f1(Y, ranking) == pytest.approx(slow_best_f1(Y, ranking))
-
-
 @pytest.fixture
 def repository(tmp_path) -> Path:
     """A folder as of the Extreme Classification repository."""
@@ -98,7 +76,7 @@ def test_a_run_of_the_pipeline_keeps_the_label_sets_it_has_cut(tmp_path, reposit
     job = {"system": "metaranker", "params": params, "threads": 1, "data": str(dataset.folder)}
     job |= {"k": 10, "singles": 5, "predictions": 1, "more": ["cuts", "pairs"], "out": str(tmp_path / "run")}
     (tmp_path / "job.json").write_text(json.dumps(job))
-    with study("extreme", "shortlist_speed"):
+    with study("extreme", "shortlist_speed", "bench"):
         measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "run.json").read_text())
     assert {"train_cpu_s", "peak_mib", "imports_mib", "model_mib", "single_ms", "batch_ms"} <= set(figures)

@@ -12,12 +12,12 @@ from studies import study
 
 from metarank import data
 
-with study("shortlist_speed"):
+with study("shortlist_speed", "bench"):
     import measure
     from accuracy import NAMES, TAIL
-    from adapters.forms import top_of_csr, top_of_lists
     from compare import COSTS, duels
     from settings import Setting
+    from systems.forms import top_of_csr, top_of_lists
 
 
 def slow_top(row: list[tuple[int, float]], k: int) -> tuple[list[int], list[float]]:
@@ -71,7 +71,7 @@ def test_a_run_of_ours_says_all_the_tables_need(tmp_path):
     job = {"system": "metarank", "params": {"estimator": "Parabel"}, "threads": 1, "data": str(tmp_path)}
     job |= {"k": 10, "singles": 5, "predictions": 1, "more": ["cuts"], "out": str(tmp_path / "run")}
     (tmp_path / "job.json").write_text(json.dumps(job))
-    with study("shortlist_speed"):
+    with study("shortlist_speed", "bench"):
         measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "run.json").read_text())
     assert set(COSTS) <= set(figures)

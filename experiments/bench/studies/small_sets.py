@@ -10,7 +10,7 @@ from pathlib import Path
 
 import judging
 import numpy as np
-import pages
+import page_parts
 import sets
 from declared import Lines, Measure, Study, System
 from judging import OF_SCORES, OF_SETS
@@ -206,7 +206,7 @@ def comparison(
     rows.append(
         [f"Rank total ({len(whole)} rows all have)", *(f"{total:.0f}" for total in whole.sum(axis=0))]
     )
-    return pages.table(["", *(system.name for system in systems)], rows)
+    return page_parts.table(["", *(system.name for system in systems)], rows)
 
 
 def best(found: Mapping[str, float], dataset: str, metric: str) -> tuple[float, str]:
@@ -249,7 +249,7 @@ def in_short(values: Values) -> str:
                 figure = shown(value, dataset, metric)
                 line.append(f"{f'**{figure}**' if value == top else figure} {who}".rstrip())
         rows += lines
-    return pages.table(["set", "", *METRICS], rows)
+    return page_parts.table(["set", "", *METRICS], rows)
 
 
 def won(values: Values) -> str:
@@ -283,7 +283,7 @@ def table2(values: Values) -> str:
         ]
         for name in values.sets
     ]
-    return pages.table(["set", "metarank, CPU s", "paper, CPU s"], rows)
+    return page_parts.table(["set", "metarank, CPU s", "paper, CPU s"], rows)
 
 
 def table4(values: Values) -> str:
@@ -302,7 +302,7 @@ def table4(values: Values) -> str:
                     cell += f" [{' → '.join(pair)}]"
                 cells.append(cell)
             rows.append([dataset, *cells])
-    return pages.table(["", *(system.name for system in OTHERS)], rows)
+    return page_parts.table(["", *(system.name for system in OTHERS)], rows)
 
 
 def figure2(values: Values) -> str:
@@ -322,7 +322,7 @@ def figure2(values: Values) -> str:
         for system in (*RANKERS, LOGISTIC, METARANK)
     ]
     head = ["original → meta-features", "micro-F1", "MAP"]
-    return f"Averages over {', '.join(on)}.\n\n{pages.table(head, rows)}"
+    return f"Averages over {', '.join(on)}.\n\n{page_parts.table(head, rows)}"
 
 
 def times(values: Values) -> str:
@@ -336,7 +336,7 @@ def times(values: Values) -> str:
     told = (
         "CPU seconds of the fit with its choice of parameters; milliseconds of one row, in a call of its own."
     )
-    return f"{told}\n\n{pages.table(['', *values.sets], rows)}"
+    return f"{told}\n\n{page_parts.table(['', *values.sets], rows)}"
 
 
 def table7(values: Values) -> str:
@@ -353,7 +353,7 @@ def table7(values: Values) -> str:
     rows += [
         [name, NONE, shown(error)] for name, error in PAPER["table7"].items() if name not in printed.values()
     ]
-    return pages.table(["error rate", "here", "paper"], rows)
+    return page_parts.table(["error rate", "here", "paper"], rows)
 
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import judging
-import pages
+import page_parts
 from declared import Lines, Study, System
 
 SETS = (
@@ -51,7 +51,7 @@ METRICS = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@5", judging.TAIL, "R@100", "C@5
 def page(lines: Lines) -> str:
     parts = [
         "# Thousands of labels",
-        pages.HOW,
+        page_parts.HOW,
         "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail "
         "R@5*: share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: "
         "distinct labels in all first fives, of as many as there could be. *F1* of metarank is that of "
@@ -60,7 +60,7 @@ def page(lines: Lines) -> str:
         "the boost of rare labels, from the same training.",
     ]
     for name, described in lines.sets.items():
-        parts += [f"## {name}", pages.sizes(described), pages.systems_table(lines, name, METRICS)]
+        parts += [f"## {name}", page_parts.sizes(described), page_parts.systems_table(lines, name, METRICS)]
     return "\n\n".join(parts)
 
 

@@ -1,4 +1,6 @@
-"""One file a system, each with a class `System` of the same methods, run in that system's environment.
+"""metarank itself; the peers are in `bench/systems`.
+
+One file a system, each with a class `System` of the same methods, run in that system's environment.
 
 System(params, threads)      `version` is that of the package
 read(folder)                 bring the training part into memory, in the form the system trains from

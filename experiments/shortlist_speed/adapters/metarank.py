@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from systems.forms import top_of_rows
 
 import metarank
-from adapters.forms import top_of_rows
 from metarank import Candidates, data, persist, shortlist
 from metarank.scorers.trees.label_tree import SOLVER
 from metarank.types.view import TrainingSet

@@ -1,13 +1,25 @@
-"""The best that one score threshold for all pairs can do, chosen on the very labels it is judged by."""
+"""What lists are worth on rare labels, and by the best score threshold that there is for the test labels."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import Ranking
+from metarank import Ranking, metrics
 
+TAIL = "tail R@5"
+TAIL_POINTS = 5  # a tail label has 1 to 5 training rows
 F1 = ("micro-F1", "macro-F1", "example-F1")
+
+
+def tail_recall(Y: sp.csr_matrix, Y_test: sp.csr_matrix, ranking: Ranking) -> float:
+    """Share of all test labels with 1 to 5 training points that are among the first five."""
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    is_tail = (counts > 0) & (counts <= TAIL_POINTS)
+    tail = sp.csr_matrix(Y_test @ sp.diags(is_tail.astype(np.float32)))
+    tail.eliminate_zeros()
+    found = metrics.evaluate(tail, ranking, ["P@5"])["P@5"] * 5 * tail.shape[0]
+    return found / tail.nnz if tail.nnz else float("nan")
 
 
 def best_f1(Y_true: sp.csr_matrix, ranking: Ranking) -> dict[str, float]:

@@ -53,9 +53,12 @@ def make(name: str, folder: Path) -> None:
     python = folder / name / "bin" / "python"
     if not python.is_file():
         venv.create(folder / name, with_pip=True)
+    peer = f"{wanted.distribution}=={wanted.version}"
+    listed = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
+    if peer in listed.stdout.splitlines():
+        return
     # metarank's constraints are not theirs.
     variables = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
-    peer = f"{wanted.distribution}=={wanted.version}"
     for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), peer]):
         if packages:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, env=variables)
