@@ -89,8 +89,8 @@ docs: $(ALL)
 	$(BIN)/python -m pytest -m "not check" tests/test_project/test_docs.py tests/test_project/test_readme_figures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# The peers' environments; then all studies, and their pages from that one run. STUDY=thousands SETS=pydocs for a part,
-# whose pages go to build/bench/part.
+# The peers' environments; then all studies, and their pages from that one run. STUDY=thousands for one of them;
+# SETS=pydocs for a part, whose pages go to build/bench/part.
 bench-setup: $(ALL)
 	$(BIN)/python experiments/bench --setup
 

@@ -1,10 +1,9 @@
 """The bench: cells of all studies, then their pages, from one run of one commit.
 
-python experiments/bench [--study thousands] [--sets pydocs] [--pages] [--setup] [--keep-peers]
+python experiments/bench [--study thousands] [--sets pydocs] [--setup] [--keep-peers]
 
-A run that was stopped goes on where it stopped, as long as the commit is the same. Pages of all studies
-and sets are written to `experiments/`; a part of them, or pages of a tree that is not clean, to
-`build/bench/part/`.
+A run that was stopped goes on where it stopped, as long as the commit is the same. A page of all sets of a
+study, from a tree that is clean, is written to `experiments/`; any other to `build/bench/part/`.
 """
 
 from __future__ import annotations
@@ -32,9 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--study", default=",".join(STUDIES), help=f"among {', '.join(STUDIES)}")
     parser.add_argument("--sets", help="run these alone")
-    parser.add_argument(
-        "--pages", action="store_true", help="write the pages of these studies, though others are not run"
-    )
     parser.add_argument("--large", action="store_true", help="the long studies instead of the others")
     parser.add_argument("--again", action="store_true", help="run cells whose lines are kept, too")
     parser.add_argument("--setup", action="store_true", help="make the peers' environments, and no more")
@@ -62,9 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     lines = bench.carry_out([cell for study in studies for cell in study.cells(chosen)], again=options.again)
     if options.keep_peers:
         keep_peers([line for line in lines if line["peer"] and "failed" not in line])
-    whole = clean and not options.sets and (options.pages or set(wanted) == set(STUDIES))
+    whole = clean and not options.sets
     for study in studies:
-        write(study, bench, chosen, ROOT / "experiments" if whole else options.folder / "part")
+        command = f"make bench{'-large' if study.large else ''}"
+        command += "" if set(wanted) == set(STUDIES) else f" STUDY={study.name}"
+        write(study, bench, chosen, command, ROOT / "experiments" if whole else options.folder / "part")
     if whole:
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
             document.write_text(excerpts.filled(document.read_text(), ROOT / "experiments"))
@@ -82,11 +80,10 @@ def state_of_sources() -> tuple[str, bool]:
     return git("rev-parse", "HEAD").strip(), not git("status", "--porcelain", "metarank", "experiments/bench")
 
 
-def write(study: Study, bench: Bench, chosen: list[str], folder: Path) -> None:
+def write(study: Study, bench: Bench, chosen: list[str], command: str, folder: Path) -> None:
     described = {name: sets.described(bench.sets / name) for name in study.sets if name in chosen}
     kept = [bench.lines[cell.key] for cell in study.cells(chosen)]
     lines = Lines(kept, described, bench.run, bench.sets)
-    command = "make bench-large" if study.large else "make bench"
     text = "\n\n".join(
         [study.page(lines), "## How it was made", page_parts.provenance(lines, bench.commit, command)]
     )
