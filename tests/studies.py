@@ -12,9 +12,9 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 @contextmanager
 def study(*names: str) -> Iterator[None]:
-    """Within, modules are those of these folders; afterwards others of the same names are found again."""
+    """Within, modules are those of these folders and of what they borrow from; afterwards others are found again."""
     folders = [EXPERIMENTS / name for name in names]
-    own = {path.stem for folder in folders for path in folder.iterdir()}
+    own = {path.stem for folder in EXPERIMENTS.iterdir() if folder.is_dir() for path in folder.iterdir()}
 
     def taken() -> dict:
         return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in own}
