@@ -46,8 +46,8 @@ class Bench:
         """The lines of the cells, those that there are and those of the cells that run now."""
         cores = sorted(os.sched_getaffinity(0))
         peers = {line["key"]: line for line in _read(PEERS)}
-        for name in dict.fromkeys(cell.dataset for cell in cells):
-            sets.prepare(name, self.sets)
+        for name, make in {cell.dataset: cell.study.make.get(cell.dataset) for cell in cells}.items():
+            sets.prepare(name, self.sets, make)
         for cell in cells:
             checksum = sets.described(self.sets / cell.dataset)["checksum"]
             stored = peers.get(cell.key)
@@ -57,23 +57,23 @@ class Bench:
         progress = Progress(len(wanted))
         for alone in (False, True):
             part = [cell for cell in wanted if cell.study.alone is alone]
-            free: queue.Queue[int] = queue.Queue()
-            for core in cores[:1] if alone else cores:
-                free.put(core)
+            free: queue.Queue[str] = queue.Queue()
+            for those in [",".join(map(str, cores))] if alone else map(str, cores):
+                free.put(those)
 
-            def work(cell: Cell, free: queue.Queue[int] = free) -> None:
-                core = free.get()
+            def work(cell: Cell, free: queue.Queue[str] = free) -> None:
+                those = free.get()
                 try:
-                    self._keep(cell, self._measured(cell, core))
+                    self._keep(cell, self._measured(cell, those))
                 finally:
-                    free.put(core)
+                    free.put(those)
                 progress.done(cell, self.lines[cell.key])
 
             with ThreadPoolExecutor(free.qsize()) as pool:
                 list(pool.map(work, part))
         return [self.lines[cell.key] for cell in cells]
 
-    def _measured(self, cell: Cell, core: int) -> Figures:
+    def _measured(self, cell: Cell, cores: str) -> Figures:
         """The figures of a cell, or why there are none."""
         folder, what = self.sets / cell.dataset, cell.study.measure
         python = peer_environments.python_of(cell.system.peer, self.environments)
@@ -86,7 +86,7 @@ class Bench:
                 "params": _seeded(cell),
                 "threads": 1,
                 "data": str(folder.resolve()),
-                "k": min(what.k, sets.described(folder)["L"]),
+                "k": min(what.k, sets.described(folder).get("L", what.k)),
                 "singles": what.singles,
                 "out": str(out),
             }
@@ -94,7 +94,7 @@ class Bench:
             command = [
                 "taskset",
                 "--cpu-list",
-                str(core),
+                cores,
                 python,
                 HERE / "measure.py",
                 Path(scratch) / "job.json",
@@ -116,7 +116,8 @@ class Bench:
                 lines = done.stderr.strip().splitlines() or [""]
                 return {"failed": f"exit {done.returncode}: {lines[-1][-300:]}"}
             figures: Figures = json.loads(out.with_suffix(".json").read_text())
-            figures["quality"] = cell.study.judge(folder, out.with_suffix(".npz"))
+            if cell.study.judge:
+                figures["quality"] = cell.study.judge(folder, out.with_suffix(".npz"))
             # Beside the line: what tests of significance compare.
             figures["answers"] = f"{hashlib.sha256(cell.key.encode()).hexdigest()[:16]}.npz"
             out.with_suffix(".npz").replace(self.run / figures["answers"])

@@ -54,19 +54,21 @@ class Study:
     ----------
     sets : names of sets (`sets.py`)
     systems : the rows, in order
-    judge : of (set folder, lists of a cell) the quality by name, as fractions
+    judge : of (set folder, arrays of a cell) the quality by name, as fractions; None: its figures tell
     page : of the lines by set and row, the text
     measure : see `Measure`
+    make : what makes a set that is not plain matrices, by the name of the set; see `sets.prepare`
     seeds : in one sitting; `large` says whether the study belongs to the long runs instead
-    alone : whether its cells have the machine to themselves
+    alone : whether its cells have the machine to themselves, with all cores
     """
 
     name: str
     sets: Sequence[str]
     systems: Sequence[System]
-    judge: Callable[[Path, Path], dict[str, dict[str, float]]] = field(hash=False)
+    judge: Callable[[Path, Path], dict[str, dict[str, float]]] | None = field(hash=False)
     page: Callable[[Lines], str] = field(hash=False)
     measure: Measure = Measure()
+    make: Mapping[str, Callable[[Path], Figures]] = field(default_factory=dict, hash=False)
     seeds: int = 1
     large: bool = False
     alone: bool = False

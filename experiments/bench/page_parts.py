@@ -108,7 +108,7 @@ def provenance(lines: Lines, commit: str, command: str) -> str:
         ", ".join(f"{package} {version(package)}" for package in PACKAGES),
         *sorted(versions),
         f"the fixed piece of work took {least} to {most} CPU s in {len(yardsticks)} cells",
-        *(f"sha256 of {name} as text: {found['checksum']}" for name, found in lines.sets.items()),
+        *(f"sha256 of {name}: {found['checksum']}" for name, found in lines.sets.items()),
     ]
     return "\n".join(f"- {line}" for line in told)
 

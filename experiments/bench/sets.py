@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,11 @@ SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = Path(os.environ.get("METARANK_DATA") or SHARED / "data")
 
 
-def prepare(name: str, cache: Path) -> Path:
+def prepare(name: str, cache: Path, make: Callable[[Path], dict[str, Any]] | None = None) -> Path:
     """The folder of a set, made on first use.
+
+    `make` writes the files of a set of another kind into the folder, and gives what `set.json` tells of it:
+    "checksum" at least, and "L" where systems answer with lists.
 
     Raises
     ------
@@ -37,12 +41,9 @@ def prepare(name: str, cache: Path) -> Path:
     """
     folder = cache / name
     if not (folder / "set.json").is_file():
-        train, test = _pydocs() if name == "pydocs" else (_binary(name, part) for part in ("train", "test"))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        described = _write(train, test, folder)
-        if name == "pydocs":
-            _exclude_themselves(folder)
+        described = make(folder) if make else _matrices(name, folder)
         # Last: a folder without it is made again.
         (folder / "set.json").write_text(json.dumps(described, indent=1) + "\n")
     return folder
@@ -55,6 +56,14 @@ def described(folder: Path) -> dict[str, Any]:
 
 def matrix(folder: Path, which: str) -> sp.csr_matrix:
     return sp.load_npz(folder / f"{which}.npz").tocsr()
+
+
+def _matrices(name: str, folder: Path) -> dict[str, Any]:
+    train, test = _pydocs() if name == "pydocs" else (_binary(name, part) for part in ("train", "test"))
+    described = write(train, test, folder)
+    if name == "pydocs":
+        _exclude_themselves(folder)
+    return described
 
 
 def _binary(name: str, part: str) -> data.Dataset:
@@ -87,7 +96,8 @@ def _exclude_themselves(folder: Path) -> None:
         sp.save_npz(folder / f"{name}.npz", sp.csr_matrix(pairs, shape=documents.Y.shape), compressed=False)
 
 
-def _write(train: data.Dataset, test: data.Dataset, folder: Path) -> dict[str, Any]:
+def write(train: data.Dataset, test: data.Dataset, folder: Path) -> dict[str, Any]:
+    """Both parts in all forms, and what `set.json` tells of them."""
     checksum = hashlib.sha256()
     for part, dataset in (("train", train), ("test", test)):
         text = folder / f"{part}.txt"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ with study("bench"):
     import judging
     import measure
     import page_parts
+    import sets
     from declared import Lines, Measure, Study, System
     from studies import thousands
 
@@ -180,3 +183,36 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
         with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
             excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
+
+
+def test_an_experiment_is_a_cell_with_its_own_figures_and_arrays(tmp_path, monkeypatch):
+    class System:
+        version = "1"
+
+        def __init__(self, params, threads):
+            self.power = params["power"]
+
+        def experiment(self, folder):
+            numbers = np.load(folder / "numbers.npy")
+            return {"sum": int((numbers**self.power).sum())}, {"numbers": numbers}
+
+    def make(folder: Path) -> dict:
+        np.save(folder / "numbers.npy", np.arange(4))
+        return {"checksum": "of four"}
+
+    folder = sets.prepare("four", tmp_path, make)
+    assert sets.described(sets.prepare("four", tmp_path)) == {"checksum": "of four"}  # made once
+    monkeypatch.setitem(sys.modules, "systems.squares", types.SimpleNamespace(System=System))
+    job = {
+        "data": str(folder),
+        "out": str(tmp_path / "cell"),
+        "module": "squares",
+        "params": {"power": 2},
+        "threads": 1,
+    }
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    measure.main(str(tmp_path / "job.json"))
+    figures = json.loads((tmp_path / "cell.json").read_text())
+    assert figures["sum"] == 14
+    assert min(figures["train_s"], figures["memory_mib"]) >= 0
+    assert np.load(tmp_path / "cell.npz")["numbers"].tolist() == [0, 1, 2, 3]
