@@ -12,7 +12,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 @contextmanager
 def study(*names: str) -> Iterator[None]:
-    """Within, modules are those of these folders and of what they borrow; others are found again afterwards."""
+    """Within, modules are those of these folders and of what they borrow; then others are found again."""
     folders = [EXPERIMENTS / name for name in names]
     own = {path.stem for folder in EXPERIMENTS.iterdir() if folder.is_dir() for path in folder.iterdir()}
 
