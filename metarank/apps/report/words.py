@@ -26,8 +26,10 @@ WORDS_OF_COLUMNS = {
     "tail classifier": r"tail_\w+",
     "record of label names": r"name_(?:odds|rows|precision|recall)",
     "mentions of label names": r"mention_\w+",
-    "label description": r"name_\w+",
-    "spelling of label names": r"spelling_\w+",
+    "label description": r"(?:best_)?name_\w+|names_matched",
+    "spelling of label names": r"(?:best_)?spelling_\w+",
+    "vectors of labels": r"vector_cosine",
+    "related labels": r"(?:parent|child|sibling|related)\(.+\)|label_(?:depth|specificity)",
     BOOST: BOOST,
     "label frequency": r"prior",
     "label trees": r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*",
@@ -42,6 +44,8 @@ _SENTENCES = {
     "name_odds": lambda v: f"the words of its name speak {'for' if v > 0 else 'against'} it",
     "name_share": lambda v: f"{100 * v:.0f} % of the words of its description occur in the text",
     "spelling_share": lambda v: f"{100 * v:.0f} % of the words spelled like its name's occur in the text",
+    "names_matched": lambda v: f"{round(v) or 'none'} of its names occur in the text",
+    "vector_cosine": lambda v: f"similarity of the row and the label's vector: {v:.2f}",
     "mention_count": lambda v: f"the text mentions its name {'once' if v == 1 else f'{v:.0f} times'}",
 }
 
@@ -57,9 +61,11 @@ def source_of(column: str) -> str:
     ('nearest rows with the label', 'my_score', 'label frequency (clicks)')
     """
     name = column.removeprefix("z(").removesuffix(")") if column.startswith("z(") else column
-    objective, _, of_model = name.partition("#")[0].rpartition(": ")
+    # The column that is passed on in "parent(title: name_cosine)" is no objective's.
+    before, bracket, within = name.partition("#")[0].partition("(")
+    objective, _, of_model = f"{before}{bracket}".rpartition(": ")
     for source, columns in WORDS_OF_COLUMNS.items():
-        if re.fullmatch(columns, of_model):
+        if re.fullmatch(columns, f"{of_model}{within}"):
             return f"{source} ({objective})" if objective else source
     return name
 
