@@ -342,6 +342,11 @@ def test_ticks_are_round_and_inside(top):
         ("name_odds", "record of label names", "the words of its name speak for it"),
         ("name_share", "label description", "50 % of the words of its description"),
         ("pfastrexml", "label trees", "label trees"),
+        ("best_name_cosine", "label description", "label description"),
+        ("names_matched", "label description", "none of its names occur in the text"),
+        ("vector_cosine", "vectors of labels", "similarity of the row and the label's vector: 0.50"),
+        ("z(parent(title: name_cosine))", "related labels", "related labels"),
+        ("clicks: label_depth", "related labels (clicks)", "related labels (clicks)"),
         ("clicks: z", "clicks: z", "clicks: z = 0.5"),
     ],
 )
