@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.separators import AUTO, check_separator, cut_labels
-from metarank.data.text_part import check_text_part
 from metarank.types.checks import check_features, check_labels, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import relabeled
@@ -53,9 +52,6 @@ class Dataset:
     text_columns : sequence of str or None
         The columns of a file that the texts were joined from, where they were named: a model reads later
         files by them.
-    text_part : None, "head:N" or "sample:N"
-        The part of each text that a model reads, of later texts too: its first N characters, or sentences
-        spread evenly over it, N characters at most; see `metarank.data.text_part.shortened`. None: all.
     label_names_are_ids : bool
         Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
         lists of integers.
@@ -91,7 +87,6 @@ class Dataset:
     label_names_are_ids: bool
     text_columns: list[str] | None
     labels: LabelDescriptions | None
-    text_part: str | None
 
     def __init__(
         self,
@@ -109,14 +104,15 @@ class Dataset:
         label_names_are_ids: bool = False,
         labels: LabelDescriptions | None = None,
         text_columns: Sequence[str] | None = None,
-        text_part: str | None = None,
     ) -> None:
         if X is not None and texts is not None:
             raise ValueError(
                 "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
                 "the texts as titles, which are for display"
             )
-        _check_texts(texts, text_part)
+        for row, text in enumerate(texts if texts is not None else ()):
+            if not isinstance(text, str):
+                raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
         if X is not None:
             X = Blocks.of(X) if holds_blocks(X) else check_features(X, min_rows=0, nan_hint=MISSING)
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
@@ -141,7 +137,6 @@ class Dataset:
             label_separator=separator,
             label_names_are_ids=are_ids,
             text_columns=None if text_columns is None else list(text_columns),
-            text_part=text_part,
         )
         self.__dict__.update(
             label_names=_strings("label_names", names, self.n_labels),
@@ -216,15 +211,6 @@ class Dataset:
         return f"Dataset({self.name!r}: {', '.join(parts)})"
 
 
-def _check_texts(texts: Sequence[str] | None, text_part: str | None) -> None:
-    """Refuse rows of texts that are none, and a part of texts where there are none."""
-    for row, text in enumerate(texts if texts is not None else ()):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
-    if check_text_part(text_part) is not None and texts is None:
-        raise ValueError(f"text_part must be None without texts, got {text_part!r}")
-
-
 def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
     """Refuse what is no table of labels, and other texts of labels beside it."""
     if not isinstance(labels, LabelDescriptions):
@@ -251,7 +237,6 @@ def from_texts(
     labels: Any = None,
     *,
     label_separator: str | None = AUTO,
-    text_part: str | None = None,
     name: str = "",
 ) -> Dataset:
     """A `Dataset` of texts in memory; the model vectorises them.
@@ -259,7 +244,7 @@ def from_texts(
     Parameters
     ----------
     texts : sequence of str (n)
-    labels, label_separator, text_part : as `Y`, `label_separator` and `text_part` of `Dataset`
+    labels, label_separator : as `Y` and `label_separator` of `Dataset`
     name : str
 
     Raises
@@ -274,9 +259,7 @@ def from_texts(
     """
     if isinstance(texts, str):
         raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
-    return Dataset(
-        texts=list(texts), Y=labels, label_separator=label_separator, text_part=text_part, name=name
-    )
+    return Dataset(texts=list(texts), Y=labels, label_separator=label_separator, name=name)
 
 
 def under_names(Y: sp.csr_matrix, own: Sequence[str] | None, names: Sequence[str]) -> sp.csr_matrix:

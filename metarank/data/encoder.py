@@ -43,7 +43,7 @@ class InputEncoder(Saved):
 
     Parameters
     ----------
-    language, text_part : str or None
+    language : str or None
         As of `TextVectorizer`, for texts.
 
     Attributes
@@ -79,16 +79,15 @@ class InputEncoder(Saved):
         check=_check_layout,
     )
 
-    def __init__(self, language: str | None = None, text_part: str | None = None) -> None:
+    def __init__(self, language: str | None = None) -> None:
         self.language = language
-        self.text_part = text_part
 
     def fit_encode(self, X: Any) -> Features:
         """Learn the encoding from training input and return its features."""
         if texts := texts_of(X):
             if not any(text.strip() for text in texts):
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
-            self.vectorizer = TextVectorizer(language=self.language, text_part=self.text_part)
+            self.vectorizer = TextVectorizer(language=self.language)
             features: Features = self.vectorizer.fit_transform(texts)
             self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
         else:

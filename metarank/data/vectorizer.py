@@ -24,7 +24,6 @@ from metarank._util.languages import AUTO, LANGUAGES, check_language
 from metarank._util.parameters import with_parameters
 from metarank.data.language import detected_language, stems_of
 from metarank.data.scaling import idf_of, ltc, smooth_idf
-from metarank.data.text_part import check_text_part, shortened
 from metarank.data.word_order import word_rows
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
@@ -64,9 +63,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
         takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
         are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
-    text_part : str or None
-        The part of a long text that is read, in `fit` and later: "head:N", "sample:N", or None for all; see
-        `metarank.data.text_part.shortened`.
 
     Attributes
     ----------
@@ -97,7 +93,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
         Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True),
         Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True),
-        Text("text_part", optional=True),
         Strings("vocabulary_", "d"),
         Array("idf_", np.float32, ("d",)),
     )
@@ -107,7 +102,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
     word_ngrams: int = 1
     char_ngrams: tuple[int, int] | None = None
     language: str | None = None
-    text_part: str | None = None
 
     @classmethod
     def of_words(cls, words: Sequence[str], idf: np.ndarray) -> TextVectorizer:
@@ -148,7 +142,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         texts = list(checked_texts(texts))
         self.language_ = check_language(self.language)
         if self.language_ == AUTO:
-            self.language_ = language_of(shortened(text, self.text_part) for text in texts)
+            self.language_ = language_of(texts)
         counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
         try:
             counts = counter.fit_transform(texts)
@@ -175,7 +169,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
     def terms(self, text: str) -> list[str]:
         """The terms of one text, in the vocabulary or not, each as often as it occurs."""
-        written = _WORD.findall(text if self.text_part is None else shortened(text, self.text_part))
+        written = _WORD.findall(text)
         words = [word.lower() for word in written]
         terms = words.copy()
         if self.split_identifiers:
@@ -200,9 +194,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         return terms
 
     def in_order(self, texts: Iterable[str]) -> WordRows:
-        """The words of texts in their order, known or not, by the language and of the part that is read."""
-        read = texts if self.text_part is None else (shortened(text, self.text_part) for text in texts)
-        return word_rows(read, self.language_)
+        """The words of texts in their order, known or not, by the language."""
+        return word_rows(texts, self.language_)
 
     def _language(self) -> str | None:
         """The language by which terms are stemmed; before `fit`, that of the parameter."""
@@ -250,7 +243,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
                 f"{_LONGEST_RUN}, got {chars!r}"
             )
         check_language(self.language)
-        check_text_part(self.text_part)
 
     def _restored(self) -> None:
         self._check_parameters()

@@ -22,7 +22,6 @@ from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import AUTO, cut_labels, described
-from metarank.data.text_part import shortened
 from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
 from metarank.objectives import check_weights
@@ -236,8 +235,8 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     table = None if asked.labels is None else as_labels(asked.labels)
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
-    part, of_blocks = None if dataset is None else dataset.text_part, blocks_of(X)
-    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, part)
+    of_blocks = blocks_of(X)
+    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language)
     n_rows = int(features.shape[0])
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
     if language is not None and texts is None:
@@ -253,9 +252,9 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
     if language == AUTO:
-        language = _language_of([shortened(text, part) for text in texts or []], labels, groups, options)
+        language = _language_of(texts or [], labels, groups, options)
         if language is not None:
-            encoder, features = encoded(X, Y, of_blocks, language, part)
+            encoder, features = encoded(X, Y, of_blocks, language)
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
@@ -351,14 +350,12 @@ def blocks_of(X: Any) -> Blocks | None:
     return blocks
 
 
-def encoded(
-    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, text_part: str | None = None
-) -> tuple[InputEncoder, Features]:
+def encoded(X: Any, Y: Any, of_blocks: Blocks | None, language: str | None) -> tuple[InputEncoder, Features]:
     """A fitted encoder, and the features of the training rows; none where X is None."""
     if of_blocks is not None:
         joint = BlocksEncoder(language)
         return joint, joint.fit_encode(of_blocks)
-    encoder = InputEncoder(language, text_part)
+    encoder = InputEncoder(language)
     if X is not None:
         return encoder, encoder.fit_encode(X)
     of = next(iter(Y.values())) if isinstance(Y, Mapping) and Y else Y
