@@ -25,7 +25,7 @@ from metarank._util.parameters import with_parameters
 from metarank.data.language import detected_language, stems_of
 from metarank.data.scaling import idf_of, ltc, smooth_idf
 from metarank.data.word_order import word_rows
-from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
+from metarank.persist.fields import Array, Flag, Integer, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import canonical_csr
 from metarank.types.texts import WordRows
@@ -37,7 +37,7 @@ _WORD = re.compile(r"\w\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-# Words in a row, and characters, that a vectoriser, a saved one too, may take for a term; and `min_df`.
+# Words in a row that a vectoriser, a saved one too, may take for a term; and `min_df`.
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
 
 
@@ -56,8 +56,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         least two characters; a word with letters outside ASCII is split at underscores only.
     word_ngrams : int, default 1
         2 adds pairs of neighbouring words, and so on (identifier parts are not paired).
-    char_ngrams : tuple of (int, int) or None
-        Shortest and longest run of characters within a word, added as terms. A space marks word ends.
     language : str or None
         Words count by their stems in this language (Snowball, by PyStemmer), so that
         "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
@@ -90,7 +88,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         Integer("min_df", 1, _MOST_TEXTS),
         Flag("split_identifiers"),
         Integer("word_ngrams", 1, _LONGEST_RUN),
-        List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
         Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True),
         Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True),
         Strings("vocabulary_", "d"),
@@ -100,7 +97,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
     min_df: int = 1
     split_identifiers: bool = True
     word_ngrams: int = 1
-    char_ngrams: tuple[int, int] | None = None
     language: str | None = None
 
     @classmethod
@@ -185,12 +181,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
             run = terms[: len(words)]
         for n in range(2, self.word_ngrams + 1):
             terms += [" ".join(run[i : i + n]) for i in range(len(run) - n + 1)]
-        if self.char_ngrams is not None:
-            # No word begins with the sign, so that these terms stay apart.
-            for word in words:
-                marked = f" {word} "
-                for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
-                    terms += [f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1)]
         return terms
 
     def in_order(self, texts: Iterable[str]) -> WordRows:
@@ -234,14 +224,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
                 raise ValueError(f"{name} must be a positive integer, at most {most}, got {value!r}")
-        chars = self.char_ngrams
-        if chars is not None and not (
-            isinstance(chars, tuple | list) and len(chars) == 2 and 1 <= chars[0] <= chars[1] <= _LONGEST_RUN
-        ):
-            raise ValueError(
-                "char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest <= "
-                f"{_LONGEST_RUN}, got {chars!r}"
-            )
         check_language(self.language)
 
     def _restored(self) -> None:

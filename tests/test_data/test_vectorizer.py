@@ -60,12 +60,6 @@ def test_identifiers_count_whole_and_in_parts(word, terms):
     assert list(TextVectorizer().terms(word)) == terms
 
 
-def test_character_ngrams_stay_apart_from_words():
-    v = TextVectorizer(char_ngrams=(3, 3)).fit(["cat"])
-    assert v.vocabulary_ == ["# ca", "#at ", "#cat", "cat"]
-    assert v.transform(["bat"]).indices.tolist() == [1]
-
-
 def test_min_df_counts_texts():
     assert TextVectorizer(min_df=2).fit(TEXTS).vocabulary_ == ["random", "split"]
     with pytest.raises(ValueError, match="min_df=9 of the 6 texts"):
@@ -82,7 +76,7 @@ def test_empty_and_unknown_texts_are_empty_rows():
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=8), st.integers(0, 8))
 def test_rows_depend_on_their_own_text(texts, cut):
-    v = TextVectorizer(char_ngrams=(2, 3)).fit(TEXTS)
+    v = TextVectorizer(word_ngrams=2).fit(TEXTS)
     whole = v.transform(texts)
     parts = sp.vstack([v.transform(texts[:cut]), v.transform(texts[cut:])], format="csr")
     assert same(whole, parts)
@@ -91,13 +85,13 @@ def test_rows_depend_on_their_own_text(texts, cut):
 
 
 def test_fit_transform_is_fit_then_transform():
-    for parameters in ({}, {"min_df": 2}, {"word_ngrams": 3, "char_ngrams": (2, 4)}):
+    for parameters in ({}, {"min_df": 2}, {"word_ngrams": 3, "split_identifiers": False}):
         v = TextVectorizer(**parameters)
         assert same(v.fit_transform(TEXTS), v.transform(TEXTS))
 
 
 def test_state_round_trip_without_objects():
-    v = TextVectorizer(word_ngrams=2, char_ngrams=(2, 3)).fit(TEXTS)
+    v = TextVectorizer(word_ngrams=2, split_identifiers=False).fit(TEXTS)
     state = v.get_state()
     idf = state.pop("idf")
     state = json.loads(json.dumps(state))
@@ -123,8 +117,6 @@ def test_state_round_trip_without_objects():
         ({"min_df": 0}, ["fine"], ValueError, "min_df"),
         ({"min_df": 0.5}, ["fine"], ValueError, "min_df"),
         ({"word_ngrams": True}, ["fine"], ValueError, "word_ngrams"),
-        ({"char_ngrams": (3, 2)}, ["fine"], ValueError, "char_ngrams"),
-        ({"char_ngrams": 3}, ["fine"], ValueError, "char_ngrams"),
     ],
 )
 def test_bad_input_is_named(parameters, texts, error, words):

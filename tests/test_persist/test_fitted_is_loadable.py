@@ -62,7 +62,6 @@ REFUSED = {
     "ks": lambda: neighbors(NeighborShortlister(ks=((1 << 16) + 1,))),
     "k": lambda: neighbors(LabelNeighbors(k=(1 << 16) + 1)),
     "word_ngrams": lambda: TextVectorizer(word_ngrams=1001).fit(["some words"]),
-    "char_ngrams": lambda: TextVectorizer(char_ngrams=(1, 1001)).fit(["some words"]),
     "min_df": lambda: TextVectorizer(min_df=2**31).fit(["some words"]),
 }
 
@@ -98,7 +97,7 @@ LOADED = {
         DENSE.X, {"a": GRADES, "b": GRADES > 0}, weights={"a": np.float32(2)}, params={"learning_rate": 0.1}
     ),
     "largest seed of objectives": lambda: objectives(DENSE.X, GRADES, random_state=2**63 - 1),
-    "longest terms": lambda: TextVectorizer(word_ngrams=1000, char_ngrams=(1, 1000)).fit(["some words"]),
+    "longest terms": lambda: TextVectorizer(word_ngrams=1000).fit(["some words"]),
 }
 
 
