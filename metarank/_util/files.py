@@ -12,18 +12,15 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any
 
-F = TypeVar("F", bound=Callable[..., Any])
 PathLike = str | os.PathLike[str]
 
 _HIDDEN = ".metarank-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-_READINGS = 100
 # What renaming onto a folder that is not empty gives.
 _OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
 # What an exchange gives where it is not known, and where a sandbox forbids it.
@@ -119,38 +116,6 @@ def can_be_written(path: PathLike) -> None:
     above = next(parent for parent in Path(path).resolve().parents if parent.exists())
     with _naming(path), _hidden_folder(above):
         pass
-
-
-def of_one_moment(read: F) -> F:
-    """Of a function that reads a folder written by `whole_folder`: what it returns is of one content.
-
-    Where another process replaced the folder while it was read, it is read again.
-    """
-
-    @wraps(read)
-    def reading(path: PathLike, *args: Any, **kwargs: Any) -> Any:
-        for _ in range(_READINGS):
-            before = _identity(path)
-            try:
-                content = read(path, *args, **kwargs)
-            except (ValueError, OSError):
-                if _identity(path) == before:
-                    raise
-            else:
-                if _identity(path) == before:
-                    return content
-        raise OSError(errno.EBUSY, "it is replaced again and again while it is read", str(path))
-
-    return cast(F, reading)
-
-
-def _identity(path: PathLike) -> tuple[int, int, int] | None:
-    """What tells a folder from any other that stood or will stand at `path`."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 @contextmanager

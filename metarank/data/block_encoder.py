@@ -126,13 +126,6 @@ class CategoriesEncoder(Saved):
         place = {cell: j for j, cell in enumerate(cells)}
         return count_terms((enumerate(row) for row in X), place, len(cells)).astype(np.float32)
 
-    def unseen(self, X: np.ndarray) -> list[int]:
-        """How many rows have a category that `fit` did not meet, column by column."""
-        return [
-            sum(value is not None and value not in known for value in values)
-            for known, values in zip(map(set, self.categories), X.T)
-        ]
-
 
 @dataclass(eq=False)
 class EncodedBlock(Saved):
@@ -204,8 +197,8 @@ class EncodedBlock(Saved):
         except (ValueError, TypeError) as error:
             raise type(error)(f"the block {self.name!r} of X: {error}") from None
         if isinstance(self.encoder, CategoriesEncoder):
-            for column, n in zip(self.columns, self.encoder.unseen(data)):
-                _tell_of_unseen(column, n, len(data))
+            for column, values, known in zip(self.columns, data.T, map(set, self.encoder.categories)):
+                _tell_of_unseen(column, sum(v is not None and v not in known for v in values), len(data))
         return self._scaled(features)
 
     @property

@@ -198,12 +198,6 @@ class Blocks(Mapping[str, Any]):
         return [" ".join(row) for row in zip(*(self.parts[name] for name in names))] if names else None
 
     @property
-    def first_texts(self) -> list[str] | None:
-        """The first block of texts, which names rows for display."""
-        names = self.text_names
-        return self.parts[names[0]] if names else None
-
-    @property
     def shape(self) -> tuple[int, int]:
         """(rows, blocks)."""
         return self.n_rows, len(self.parts)

@@ -188,12 +188,6 @@ class InputEncoder(Saved):
             return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
         return reader.transform(label_phrases(names, texts))
 
-    def label_spelling(
-        self, names: Sequence[str] | None, texts: Sequence[str] | None
-    ) -> sp.csr_matrix | None:
-        """As `label_text`, which comes first, by the known words that are spelled like those of the names."""
-        return None if names is None or self.feature_words is None else self.rows_of_spellings(names, texts)
-
     def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """Labels as the words spelled like those of their names; of their texts where there is no name."""
         written = [name or text or "" for name, text in zip(names, texts or [None] * len(names))]

@@ -2,12 +2,11 @@
 
 The folder is `data_dir`, or else the environment variable METARANK_DATA. It holds
 `mlc/NAME` and `xmlc/NAME` with `train.*` and `test.*` files in repository text and
-their sidecars; `META.json`, where it is there, tells their sizes.
+their sidecars.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +15,15 @@ from typing import Literal
 from metarank.data.compressed import PathLike, plain_or_compressed
 from metarank.data.dataset import Dataset
 from metarank.data.readers import load
-from metarank.data.tables import naming
-
-_SIZES = ("n_train", "n_test", "n_features", "n_labels")
 
 
 @dataclass(frozen=True)
 class DatasetRecord:
-    """What is known about a named set; sizes are None where its `META.json` does not state them."""
+    """A named set and where it is."""
 
     name: str
     task: str
     path: Path
-    n_train: int | None = None
-    n_test: int | None = None
-    n_features: int | None = None
-    n_labels: int | None = None
 
 
 def list_datasets(data_dir: PathLike | None = None) -> list[DatasetRecord]:
@@ -44,7 +36,7 @@ def list_datasets(data_dir: PathLike | None = None) -> list[DatasetRecord]:
     """
     folder = _folder(data_dir)
     return [
-        DatasetRecord(path.name, task, path, **_sizes(path))
+        DatasetRecord(path.name, task, path)
         for task in ("mlc", "xmlc")
         if folder is not None and (folder / task).is_dir()
         for path in sorted((folder / task).iterdir())
@@ -113,10 +105,3 @@ def _folder(data_dir: PathLike | None) -> Path | None:
 def _split_file(folder: Path, split: str) -> Path | None:
     places = (plain_or_compressed(folder / f"{split}{extension}") for extension in (".svm", ".txt"))
     return next((place for place in places if place is not None), None)
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    path = folder / "META.json"
-    with naming(path):
-        about = json.loads(path.read_bytes()) if path.is_file() else {}
-        return {key: about[key] for key in _SIZES if isinstance(about.get(key), int)}

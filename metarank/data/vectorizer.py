@@ -175,7 +175,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
                 if parts != [word]:
                     terms += [part.lower() for part in parts if len(part) > 1]
         run = words
-        if (language := self._language()) is not None:
+        language = self.language_ if hasattr(self, "language_") else check_language(self.language, auto=False)
+        if language is not None:
             stems = stems_of(language)
             terms = [stems[term] for term in terms]
             run = terms[: len(words)]
@@ -186,10 +187,6 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
     def in_order(self, texts: Iterable[str]) -> WordRows:
         """The words of texts in their order, known or not, by the language."""
         return word_rows(texts, self.language_)
-
-    def _language(self) -> str | None:
-        """The language by which terms are stemmed; before `fit`, that of the parameter."""
-        return self.language_ if hasattr(self, "language_") else check_language(self.language, auto=False)
 
     def add_terms(self, texts: Iterable[str], n_texts: int) -> np.ndarray:
         """Take terms of other texts into the vocabulary, as terms that none of the `n_texts` of `fit` holds.

@@ -102,7 +102,9 @@ def parse_xc(
         zero_based = len(ids) == 0 or bool(ids.min() == 0)
     indptr, ids, values, label_indptr, label_ids, grades = parse(D, zero_based)
     if header:
-        indptr, label_indptr = _without_blank_tail(indptr, label_indptr, n_rows)
+        filled = np.flatnonzero(np.diff(indptr) + np.diff(label_indptr))  # blank lines behind are no rows
+        n = max(min(n_rows, len(indptr) - 1), filled[-1] + 1 if len(filled) else 0)
+        indptr, label_indptr = indptr[: n + 1], label_indptr[: n + 1]
         if len(indptr) - 1 != n_rows:
             raise ValueError(f"the header says {n_rows} rows, found {len(indptr) - 1}")
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
@@ -130,15 +132,6 @@ def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp
         blank_rows=True, first_line=1, n_threads=resolve_n_jobs(n_jobs),
     )  # fmt: skip
     return canonical_csr(values, ids, indptr, (len(indptr) - 1, n_columns))
-
-
-def _without_blank_tail(
-    indptr: np.ndarray, label_indptr: np.ndarray, n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Blank lines after the last row are no rows."""
-    filled = np.flatnonzero(np.diff(indptr) + np.diff(label_indptr))
-    n = max(min(n_rows, len(indptr) - 1), filled[-1] + 1 if len(filled) else 0)
-    return indptr[: n + 1], label_indptr[: n + 1]
 
 
 def write_xc(path: PathLike, dataset: Dataset) -> None:

@@ -60,14 +60,6 @@ LOSSES = {
 }
 
 
-def column_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and 1 / standard deviation of each column; 0 for a constant one, which carries no information."""
-    mean = values.mean(axis=0, dtype=np.float64)
-    deviation = values.std(axis=0, dtype=np.float64)
-    constant = deviation <= 1e-7 * np.abs(mean)  # but for rounding
-    return mean, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
-
-
 class StandardisedColumns:
     """Linear scores of float32 rows on standardised columns, and the gradients of losses of these scores.
 
@@ -77,9 +69,10 @@ class StandardisedColumns:
     def __init__(self, values: np.ndarray, n_jobs: int) -> None:
         self.values: np.ndarray = values
         self.n_jobs = n_jobs
-        self.mean: np.ndarray
-        self.scale: np.ndarray
-        self.mean, self.scale = column_scale(values)
+        self.mean: np.ndarray = values.mean(axis=0, dtype=np.float64)
+        deviation = values.std(axis=0, dtype=np.float64)
+        constant = deviation <= 1e-7 * np.abs(self.mean)  # but for rounding; it carries no information
+        self.scale: np.ndarray = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
 
     def scores(self, values: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
         """Of other rows, by weights (d,) of standardised columns and an intercept."""

@@ -97,11 +97,6 @@ class Given:
         )
 
     @property
-    def says_of_pairs(self) -> bool:
-        """Whether there are candidates or features of pairs."""
-        return bool(self.scores or self.features)
-
-    @property
     def is_filled(self) -> np.ndarray:
         """bool (n,): rows of which anything is given."""
         out = np.zeros(self.n_rows, bool)

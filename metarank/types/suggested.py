@@ -28,10 +28,6 @@ class MissingLabel(NamedTuple):
     probability: float
 
 
-def _number_of_rows(known: Known) -> int:
-    return known.sizes.get("rows", 2**31)
-
-
 def _check_distinct(known: Known) -> None:
     if len(set(zip(known.rows.tolist(), known.labels.tolist()))) < len(known.rows):
         raise ValueError("rows and labels of missing labels must be distinct pairs")
@@ -57,7 +53,9 @@ class MissingPairs(Saved):
     [MissingLabel(row=7, row_name=None, label=1, label_name=None, probability=0.75)]
     """
 
-    rows: Annotated[np.ndarray, Ids("", np.int64, ("pairs",), below=_number_of_rows)]
+    rows: Annotated[
+        np.ndarray, Ids("", np.int64, ("pairs",), below=lambda known: known.sizes.get("rows", 2**31))
+    ]
     labels: Annotated[np.ndarray, Ids("", np.int32, ("pairs",), below="L")]
     probabilities: Annotated[np.ndarray, Array("", np.float32, ("pairs",), least=0, most=1)]
 

@@ -37,10 +37,7 @@ def run(args: argparse.Namespace) -> None:
         if not records:
             where = args.data_dir or os.environ.get("METARANK_DATA") or "no folder"
             print(f"metarank: none found, in {where}: --data-dir or METARANK_DATA names it", file=sys.stderr)
-        rows = [
-            [r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, r.path or "-"] for r in records
-        ]
-        print(table(["name", "task", "train", "test", "features", "labels", "where"], rows))
+        print(table(["name", "task", "where"], [[r.name, r.task, r.path] for r in records]))
     elif args.action == "get":
         print(data.get(args.name, data_dir=args.data_dir))
     else:

@@ -217,7 +217,11 @@ class Answering:
         """The compiled plan, if it can answer: shortlisted sparse rows, all of whose labels may be ranked."""
         X, limits, candidates, given = request
         is_limited = candidates is not None or limits.allowed is not None or limits.excluded is not None
-        if is_limited or isinstance(X, np.ndarray) or (given is not None and given.says_of_pairs):
+        if (
+            is_limited
+            or isinstance(X, np.ndarray)
+            or (given is not None and (given.scores or given.features))
+        ):
             return None
         return self.model.plan
 

@@ -6,7 +6,7 @@
 | `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
 | `ranker` | shortlisted or not; cross-validation | `TrainingLists.new_ranker`, `ranker_name`, `AutoRanker` |
 | `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_cuts` |
-| `language` | what most words of the texts are of | `_language_of` in `metarank.model.fitting.inputs` |
+| `language` | what most words of the texts are of | `chosen_language` in `metarank.model.fitting.encoding` |
 | `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
 
 The sizes below decide which rows a fit uses and how it judges its ranker. The class of a source or ranker
@@ -172,14 +172,6 @@ def is_yang2012(features: Any) -> bool:
     return isinstance(features, str) and features == "yang2012"
 
 
-def check_names(features: Any, shortlister: Any) -> None:
-    """Raise ValueError or TypeError unless these parameters are "auto" or name scorers."""
-    if not is_yang2012(features):
-        scorers_of("features", features)
-    if shortlister is not None:
-        scorers_of("shortlister", shortlister)
-
-
 def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
     """The unfitted scorers of "features" or "shortlister", a name, a scorer, or a list of them; None for
     "auto".
@@ -342,7 +334,10 @@ def check_parameters(params: Mapping[str, Any]) -> int:
         make_ranker(ranker)
     elif not isinstance(ranker, Ranker):
         raise TypeError(f"ranker must be a name or a Ranker, got {ranker!r}")
-    check_names(params["features"], params["shortlister"])
+    if not is_yang2012(params["features"]):
+        scorers_of("features", params["features"])
+    if params["shortlister"] is not None:
+        scorers_of("shortlister", params["shortlister"])
     if not is_auto(weight):
         check_real("propensity_weight", weight, 0, 10, "'auto' or a number in [0, 10]")
     LearnedCuts(params["threshold"])

@@ -85,16 +85,11 @@ def block_weights(
             weights[name] = _WEIGHTS[0] if name in kept else 0.0
     length = float(np.sqrt(sum(w**2 for w in weights.values())))
     weights = {block.name: weights[block.name] / length for block in blocks}
-    lines = [
-        f"block {block.name}: {block.kind}, "
-        + (
-            f"weight {weights[block.name]:.2f}"
-            if weights[block.name]
-            else "left out, of no use to held-out rows"
-        )
-        for block in blocks
-    ]
-    return weights, lines
+    use = {
+        name: f"weight {w:.2f}" if w else "left out, of no use to held-out rows"
+        for name, w in weights.items()
+    }
+    return weights, [f"block {block.name}: {block.kind}, {use[block.name]}" for block in blocks]
 
 
 class _Judge:

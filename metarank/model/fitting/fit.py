@@ -113,12 +113,8 @@ class LabelTexts(NamedTuple):
 
 def texts_of_labels(given: TrainingInput) -> LabelTexts:
     """What the sources may read of the labels."""
-    encoder, names, texts, others = (
-        given.encoder,
-        given.labels.words,
-        given.labels.longer,
-        given.labels.others,
-    )
+    encoder, others = given.encoder, given.labels.others
+    names, texts = given.labels.words, given.labels.longer
     if given.labels.are_ids and not (texts is None and others is None):
         names = [""] * given.n_labels
     if not given.options.names:
@@ -142,6 +138,9 @@ def training_set(given: TrainingInput, sources: list[Source], texts: LabelTexts)
     fold = given.fold_map
     n_folds = int(fold.max()) + 1
     _tell_of_folds(given, n_folds)
+    spelling = None
+    if spelled and texts.names is not None and encoder.feature_words is not None:
+        spelling = encoder.rows_of_spellings(texts.names, texts.longer)
     return TrainingSet(
         given.X,
         given.labels.Y,
@@ -149,7 +148,7 @@ def training_set(given: TrainingInput, sources: list[Source], texts: LabelTexts)
         seed=seed,
         label_names=given.labels.names,
         label_text=texts.rows,
-        label_spelling=encoder.label_spelling(texts.names, texts.longer) if spelled else None,
+        label_spelling=spelling,
         other_names={} if texts.rows is None else other_names(given, spelled),
         label_vectors=given.label_vectors,
         words=encoder.feature_words,

@@ -252,13 +252,19 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
     if language == AUTO:
-        language = _language_of(texts or [], labels, groups, options)
+        names = None if labels.are_ids else labels.names
+        language = chosen_language(
+            texts or [], labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs
+        )
         if language is not None:
             encoder, features = encoded(X, Y, of_blocks, language)
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
-    texts = None if encoder.vectorizer is None else texts
+    texts, excluded = None if encoder.vectorizer is None else texts, None
+    if asked.exclude is not None:
+        lists = check_lists(asked.exclude, n_rows, labels.known, "exclude")
+        excluded = for_each_row(lists, *labels.Y.shape)
     return TrainingInput(
         encoder,
         features,
@@ -268,7 +274,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
         row_names=row_names(X, texts, of_blocks),
         text_columns=None if dataset is None else dataset.text_columns,
         weight=check_sample_weight(asked.sample_weight, n_rows),
-        excluded=_excluded(asked.exclude, labels),
+        excluded=excluded,
         aggregation=aggregation,
         groups=groups,
         fold=fold,
@@ -279,28 +285,13 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     )
 
 
-def _excluded(exclude: Any, labels: Labels) -> Candidates | None:
-    """The pairs that must not be candidates."""
-    if exclude is None:
-        return None
-    return for_each_row(check_lists(exclude, labels.Y.shape[0], labels.known, "exclude"), *labels.Y.shape)
-
-
-def _language_of(
-    texts: Sequence[str], labels: Labels, groups: np.ndarray | None, options: FitOptions
-) -> str | None:
-    """The language that language="auto" finds to serve; None for words as they are."""
-    names = None if labels.are_ids else labels.names
-    return chosen_language(texts, labels.Y, names, groups=groups, seed=options.seed, n_jobs=options.n_jobs)
-
-
 def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> PackedStrings | None:
     """What explanations call the rows of X: the beginnings of their titles, or of their texts."""
     shown: Sequence[str] | None = X.titles or X.texts if isinstance(X, Dataset) else None
     if shown is None:
         shown = texts
-    if shown is None and of_blocks is not None:
-        shown = of_blocks.first_texts
+    if shown is None and of_blocks is not None and of_blocks.text_names:
+        shown = of_blocks.parts[of_blocks.text_names[0]]
     if shown is None:
         return None
     return PackedStrings.of([" ".join(text[:200].split())[:80] for text in shown])

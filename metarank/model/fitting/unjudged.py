@@ -35,7 +35,8 @@ def believed_gains(
     rejected : bool array (m,)
     seed : int
     """
-    reviewed = _in_reviewed_rows(candidates, rejected)
+    row = candidates.row_of_pair
+    reviewed: np.ndarray = np.bincount(row, weights=rejected, minlength=candidates.n_rows)[row] > 0
     share = labelled_share(scores, gains, rejected, reviewed)
     probability = relevant_though_unlabelled(scores, gains, reviewed, share)
     probability[rejected] = 0
@@ -47,13 +48,6 @@ def believed_gains(
     labelled = gains[gains > 0]
     value = np.quantile(labelled, 0.5, method="lower") if len(labelled) else 0
     return np.where(drawn, value, gains).astype(np.float32)
-
-
-def _in_reviewed_rows(candidates: Candidates, rejected: np.ndarray) -> np.ndarray:
-    """bool (m,): pairs of rows with a rejected pair."""
-    row = candidates.row_of_pair
-    is_reviewed: np.ndarray = np.bincount(row, weights=rejected, minlength=candidates.n_rows)[row] > 0
-    return is_reviewed
 
 
 def labelled_share(

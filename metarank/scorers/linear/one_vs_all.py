@@ -141,7 +141,8 @@ class OneVsAll(HeldOutProposals, Shortlister):
     def _fit_ridge(self, view: TrainingView, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         extended = self._extended(view.X)
         weight = self._label_weight(view.label_counts, view.n_rows)
-        targets = _scale_columns(self._targets(view.Y), weight)
+        targets = self._targets(view.Y).copy()
+        targets.data = (targets.data * weight[targets.indices]).astype(np.float32)
         kept = extended.shape[1] if self.weights_per_label is None else int(self.weights_per_label)
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
         penalty = 1 / (2 * C)
@@ -363,12 +364,6 @@ class OneVsAll(HeldOutProposals, Shortlister):
     def _restored(self) -> None:
         self.n_features_in_: int = self.index_.n_features
         self.n_labels_: int = self.index_.n_labels
-
-
-def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
-    out = T.copy()
-    out.data = (T.data * factors[T.indices]).astype(np.float32)
-    return out
 
 
 def squared_hinge_weights(

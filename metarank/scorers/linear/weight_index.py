@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.persist.fields import Array, Declared, Ids, Known, check_indptr
+from metarank.persist.fields import Array, Declared, Ids, check_indptr
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
@@ -21,10 +21,6 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
-
-
-def _check_start(known: Known) -> None:
-    check_indptr(known.start, len(known.weight), "start of WeightIndex")
 
 
 @dataclass(eq=False)
@@ -57,7 +53,9 @@ class WeightIndex(Saved):
     bias: Annotated[np.ndarray, Array("", np.float32, ("L",))]
     seen: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)]
 
-    saved: ClassVar[Spec] = Spec(check=_check_start)
+    saved: ClassVar[Spec] = Spec(
+        check=lambda known: check_indptr(known.start, len(known.weight), "start of WeightIndex")
+    )
 
     @classmethod
     def quantised(cls, W: sp.csr_matrix, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:

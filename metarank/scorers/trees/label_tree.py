@@ -67,10 +67,6 @@ SOLVER: dict[str, dict[str, float]] = {
 }
 
 
-def _n_nodes(known: Any) -> int:
-    return int(known.hierarchy_.n_nodes)
-
-
 @with_parameters
 class LabelTree(PointProposer, ShortlistingTrees):
     """The common base of `Parabel` and `XReg`."""
@@ -115,7 +111,9 @@ class LabelTree(PointProposer, ShortlistingTrees):
         Number("scale_", _LEAST_SCALE, _MOST_SCALE),
         Array("label_scale_", np.float32, ("L",), least=0),
         Object("hierarchy_", Hierarchy, ("L",)),
-        Array("row_share_", (np.float32, np.float64), (_n_nodes,), least=0, most=1),
+        Array(
+            "row_share_", (np.float32, np.float64), (lambda known: known.hierarchy_.n_nodes,), least=0, most=1
+        ),
         # Blocks and slots are compared with each other when the trees are built over them.
         Group("weights_", tuple(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
         Flag("_given", key="given"),
@@ -149,7 +147,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
         seed = self._seed_on(view)
-        label_scale = _greatest(Y)
+        label_scale = np.zeros(Y.shape[1], np.float32)  # the greatest relevance of each label
+        np.maximum.at(label_scale, Y.indices, Y.data.astype(np.float32))
         if self.normalize != "label":
             label_scale[label_scale > 0] = label_scale.max(initial=0)
         Y.data = Y.data / label_scale[Y.indices]
@@ -324,10 +323,3 @@ class LabelTree(PointProposer, ShortlistingTrees):
     @_given.setter
     def _given(self, given: bool) -> None:
         self.hierarchy = self.hierarchy_ if given else None
-
-
-def _greatest(Y: sp.csr_matrix) -> np.ndarray:
-    """The greatest value of each column, float32; 0 for one without any."""
-    out = np.zeros(Y.shape[1], np.float32)
-    np.maximum.at(out, Y.indices, Y.data.astype(np.float32))
-    return out

@@ -137,11 +137,6 @@ class XReg(TailReranking, LabelTree):
         return self.relevance == "graded" or (self.relevance != "binary" and self.normalize != "label")
 
     @property
-    def _tries_both(self) -> bool:
-        """Whether held-out rows say by which maximum; of binary relevance both are 1."""
-        return self.normalize == "auto" and self.relevance != "binary"
-
-    @property
     def _loss(self) -> str:
         if self.loss != "auto":
             return self.loss
@@ -153,7 +148,7 @@ class XReg(TailReranking, LabelTree):
 
     def _ready(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> XReg:
         ready = super()._ready(view, sample_weight, n_jobs)
-        if not self._tries_both:
+        if self.normalize != "auto" or self.relevance == "binary":  # whose maxima are all 1
             return ready
         settings: list[dict[str, Any]] = [{"normalize": "global"}, {"normalize": "label"}]
         if self.loss == "auto" and self.relevance != "graded":  # own maxima alone change the loss as well
