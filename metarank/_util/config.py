@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from metarank._util.parameters import check_flag
 from metarank._util.threads import available_cores
 from metarank._util.version import __version__
 
@@ -57,8 +58,7 @@ def show_config(as_dict: bool = False) -> Any:
     >>> config["cpu_level"] in config["cpu_levels"]
     True
     """
-    if not isinstance(as_dict, bool):
-        raise TypeError(f"as_dict must be True or False, got {as_dict!r:.80}")
+    check_flag("as_dict", as_dict)
     config = _config()
     if as_dict:
         return config

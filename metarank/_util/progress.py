@@ -176,7 +176,9 @@ class ProgressLine:
         if self.stream is None:
             return
         try:
-            if self.stream.isatty() or _is_of_notebook(self.stream):
+            # A notebook shows what is written to a stream of its own; an imported `ipykernel` alone does not.
+            in_notebook = type(self.stream).__module__.partition(".")[0] == "ipykernel"
+            if in_notebook or self.stream.isatty():
                 self._show_bar(self.stream, printable(stage), done)
             else:
                 self._show_line(self.stream, printable(stage), done)
@@ -204,11 +206,6 @@ class ProgressLine:
         if self._bar is not None:
             with suppress(OSError):
                 self._bar.close()
-
-
-def _is_of_notebook(stream: IO[str]) -> bool:
-    """Whether a notebook shows what is written; an imported `ipykernel` alone does not mean so."""
-    return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def _new_bar(stream: IO[str]) -> Any:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,15 +57,9 @@ class NumbersEncoder(Saved):
            [ 1.,  0.,  1.]], dtype=float32)
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
-    missing: np.ndarray
-
-    saved: ClassVar[Spec] = Spec(
-        Array("mean", np.float32, ("columns",)),
-        Array("scale", np.float32, ("columns",), above=0),
-        Ids("missing", np.int32, below="columns", ascending=True),
-    )
+    mean: Annotated[np.ndarray, Array("", np.float32, ("columns",))]
+    scale: Annotated[np.ndarray, Array("", np.float32, ("columns",), above=0)]
+    missing: Annotated[np.ndarray, Ids("", np.int32, below="columns", ascending=True)]
 
     @property
     def n_features(self) -> int:
@@ -107,9 +101,7 @@ class CategoriesEncoder(Saved):
            [1., 0.]], dtype=float32)
     """
 
-    categories: list[list[str]]
-
-    saved: ClassVar[Spec] = Spec(List("categories", Strings("")))
+    categories: Annotated[list[list[str]], List("", Strings(""))]
 
     @property
     def n_features(self) -> int:
@@ -144,21 +136,12 @@ class EncodedBlock(Saved):
         Factor that makes rows of unit length on average.
     """
 
-    name: str
-    kind: str
-    columns: list[str]
-    encoder: Any = None
-    weight: float = 1.0
-    length: float = 1.0
-
-    saved: ClassVar[Spec] = Spec(
-        Text("name"),
-        Text("kind", KINDS),
-        Strings("columns"),
-        Number("weight", 0, _MOST_WEIGHT),
-        Number("length", 0, float(np.finfo(np.float32).max)),
-        Object("encoder", Saved),
-    )
+    name: Annotated[str, Text("")]
+    kind: Annotated[str, Text("", KINDS)]
+    columns: Annotated[list[str], Strings("")]
+    weight: Annotated[float, Number("", 0, _MOST_WEIGHT)] = 1.0
+    length: Annotated[float, Number("", 0, float(np.finfo(np.float32).max))] = 1.0
+    encoder: Annotated[Any, Object("", Saved)] = None
 
     def fit_encode(self, data: Any, alone: bool, language: str | None) -> Features:
         """Learn the encoding; return the features, on the scale of a model of this block alone if `alone`."""

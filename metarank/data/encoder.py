@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,24 +60,15 @@ class InputEncoder(Saved):
         What the features stand for and what they weigh in label texts, where these are bags of words.
     """
 
-    words: list[str] | None = None
-    idf: np.ndarray | None = None
-    vectorizer: TextVectorizer | None = None
-    layout: Layout = "dense"
-    n_features: int = 0
-    names: list[str] | None = None
-    transform: FeatureTransform
+    n_features: Annotated[int, Declared("", size="d")] = 0
+    layout: Annotated[Layout, Text("", ("dense", "sparse"))] = "dense"
+    transform: Annotated[FeatureTransform, Object("", FeatureTransform, ("d",))]
+    vectorizer: Annotated[TextVectorizer | None, Object("", TextVectorizer, ("d",), optional=True)] = None
+    names: Annotated[list[str] | None, Strings("", "d", optional=True)] = None
+    words: Annotated[list[str] | None, Strings("", "d", optional=True)] = None
+    idf: Annotated[np.ndarray | None, Array("", np.float32, ("d",), optional=True)] = None
 
-    saved: ClassVar[Spec] = Spec(
-        Declared("n_features", size="d"),
-        Text("layout", ("dense", "sparse")),
-        Object("transform", FeatureTransform, ("d",)),
-        Object("vectorizer", TextVectorizer, ("d",), optional=True),
-        Strings("names", "d", optional=True),  # not in files written before there were any
-        Strings("words", "d", optional=True),
-        Array("idf", np.float32, ("d",), optional=True),
-        check=_check_layout,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_layout)
 
     def __init__(self, language: str | None = None) -> None:
         self.language = language

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.files import whole_file
-from metarank._util.json import parse_json
 from metarank.data.blocks import Blocks
 from metarank.data.compressed import PathLike
 from metarank.data.dataset import Dataset
@@ -71,7 +70,7 @@ def dataset_of_arrow(table: pa.Table, roles: Roles, name: str, path: str, *, tel
     written = (table.schema.metadata or {}).get(_KEY)
     if written is None:
         return dataset_of(of_arrow(table, path), roles, name, usual=True, tell=tell)
-    about = parse_json(written)
+    about = json.loads(written)
     if about["version"] != 0:
         raise ValueError(f"the file is of version {about['version']}, this metarank reads version 0")
     parts = {part: _part_of(table, part, width) for part, width in about["widths"].items()}

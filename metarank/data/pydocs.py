@@ -17,12 +17,11 @@ import re
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from metarank.data.dataset import Dataset
+from metarank.data.dataset import Dataset
 
 PACKAGES = ("numpy", "scipy", "sklearn", "lightgbm")
 # Tests, vendored copies, and modules whose import switches something on.
@@ -79,8 +78,6 @@ def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
     >>> train.label_names == test.label_names
     True
     """
-    from metarank.data.dataset import Dataset
-
     if split not in (None, "train", "test"):
         raise ValueError(f"split must be None, 'train' or 'test', got {split!r}")
     documents = {d.name: d for d in _corpus()}

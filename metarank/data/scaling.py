@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,14 +68,10 @@ class FeatureTransform(Saved):
     array([[1., 5.]], dtype=float32)
     """
 
-    kind: str = "none"
-    weights: np.ndarray | None = None
+    kind: Annotated[str, Text("", ("scale", "tfidf", "unit", "none"))] = "none"
+    weights: Annotated[np.ndarray | None, Array("", np.float32, ("d",), optional=True)] = None
 
-    saved: ClassVar[Spec] = Spec(
-        Text("kind", ("scale", "tfidf", "unit", "none")),
-        Array("weights", np.float32, ("d",), optional=True),
-        check=_check_weights,
-    )
+    saved: ClassVar[Spec] = Spec(check=_check_weights)
 
     @property
     def scale(self) -> np.ndarray | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import dask
 import numpy as np
+from distributed import Client, Future, wait
 
 from metarank._util.progress import in_turn, note
 from metarank.distributed import tasks
@@ -20,9 +21,6 @@ from metarank.scorers.crossfit import held_out_columns, held_out_points, held_ou
 from metarank.scorers.source import Source, describers, with_scorers
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
 
 # What a task of each kind finds.
 _WORK = {"propose": held_out_shortlist, "propose_points": held_out_points, "describe": held_out_columns}
@@ -203,8 +201,6 @@ class ClusterStages(LocalStages):
 
 def _wait(futures: list[Future]) -> None:
     """Wait for some tasks; what one of them raised is raised here."""
-    from distributed import wait
-
     wait(futures)
     for future in futures:
         if future.status != "finished":

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fsspec
 import numpy as np
 import scipy.sparse as sp
+from distributed import Client
 
 from metarank.data.compressed import PARQUET_MAGIC, decompressed, opened
 from metarank.data.dataset import Dataset, under_names
@@ -19,9 +20,6 @@ from metarank.data.separators import AUTO, described
 from metarank.data.tables import naming
 from metarank.data.xc import HEADER, parse_xc
 from metarank.types.arrays import stacked
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 @dataclass(frozen=True)

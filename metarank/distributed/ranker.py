@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask
+from distributed import Client
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,9 +22,6 @@ from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import Scored
 from metarank.types.ranking import Ranking
 from metarank.types.view import TrainingSet
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 # Rows to a task of an answer.
 PART_ROWS = 4096

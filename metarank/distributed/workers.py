@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from distributed import Client
+from distributed import Client, get_client
 
 # What is sent along with the first of many tasks is part of the graph, and no mistake.
 QUIET: dict[str, Any] = {"distributed.admin.large-graph-warning-threshold": "1 PB"}
@@ -19,8 +18,6 @@ def check_client(client: Any) -> Client:
     TypeError, ValueError
         If it is no client, there is none, it is closed, or its cluster has no worker.
     """
-    from distributed import Client, get_client
-
     if client is None:
         try:
             client = get_client()

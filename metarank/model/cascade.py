@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from metarank import _core
 from metarank._util.elementary import log
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.lists import RankingData
 from metarank.types.candidates import Candidates
@@ -89,10 +89,8 @@ class Cascade(Saved):
         Pairs of a row that are described, those of the highest score, ties by label id.
     """
 
-    ranker: BoostedRanker
-    survivors: int
-
-    saved: ClassVar[Spec] = Spec(Object("ranker", BoostedRanker), Integer("survivors", least=1))
+    ranker: Annotated[BoostedRanker, Object("", BoostedRanker)]
+    survivors: Annotated[int, Integer("", least=1)]
 
     def rough(
         self,

@@ -208,8 +208,8 @@ class FittedModel(Saved):
         in_core = sum(len(known[i].columns) for i in describes)
         if names != list(self.feature_columns) or len(named) > in_core:
             return None
-        trees, cascade = self.ranker.planned(), self.cascade
-        judge = None if cascade is None else cascade.ranker.planned()
+        trees, cascade = self.ranker.trees_in_core(), self.cascade
+        judge = None if cascade is None else cascade.ranker.trees_in_core()
         stages = _core.PlanStages(
             proposes=proposes,
             describes=describes,

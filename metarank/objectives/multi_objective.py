@@ -288,7 +288,9 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         metrics: Metrics | None = None,
     ) -> MultiObjectiveRanker:
         """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
-        _refuse_constant_labels(rows)
+        for name, of in zip(rows.names, rows.values.T):
+            if of.min() == of.max():
+                raise ValueError(f"the label {name!r} of Y is constant, {of[0]:g} everywhere: no AUC exists")
         metrics = self._metrics(rows if watched is None else watched) if metrics is None else metrics
         weights = check_weights(self.weights, len(rows.names), names=rows.names)
         given = remembered(self.get_params(deep=False))
@@ -411,7 +413,12 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             Not fitted, bad input, or weights for a method whose weights are fixed by `fit`.
         """
         check_is_fitted(self)
-        _check_feature_names(self, X)
+        known, names = getattr(self, "feature_names_in_", None), _names_of(X)
+        if known is not None and names is not None and list(known) != names:
+            raise ValueError(
+                "The feature names should match those that were passed during fit: "
+                f"{list(known)[:5]}, got {names[:5]}"
+            )
         rules = {"n_features": self.n_features_in_, "layout": self.layout_, "min_rows": 0}
         features = self.features(X, **rules)
         model = self if weights is None else self.reweighted(weights)
@@ -534,21 +541,6 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
         if names:
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
-
-
-def _refuse_constant_labels(rows: GradedRows) -> None:
-    for name, grades in zip(rows.names, rows.values.T):
-        if grades.min() == grades.max():
-            raise ValueError(f"the label {name!r} of Y is constant, {grades[0]:g} everywhere: no AUC exists")
-
-
-def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
-    known, names = getattr(model, "feature_names_in_", None), _names_of(X)
-    if known is not None and names is not None and list(known) != names:
-        raise ValueError(
-            "The feature names should match those that were passed during fit: "
-            f"{list(known)[:5]}, got {names[:5]}"
-        )
 
 
 def _names_of(X: Any) -> list[str] | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from metarank._util.parameters import check_choice
 from metarank.ranker.auto_ranker import AutoRanker
 from metarank.ranker.base import Ranker, cross_fit_scores
 from metarank.ranker.boosted_ranker import BoostedRanker
@@ -44,10 +45,7 @@ def make_ranker(name: str, **params: Any) -> Ranker:
     ValueError
         If there is no such name.
     """
-    if name not in RANKERS:
-        raise ValueError(f"ranker must be one of {list(RANKERS)}, got {name!r}")
-    ranker: Ranker = RANKERS[name](**params)
-    return ranker
+    return RANKERS[check_choice("ranker", name, list(RANKERS))](**params)
 
 
 __all__ = [

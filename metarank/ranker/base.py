@@ -86,7 +86,7 @@ class Ranker(Saved, BaseEstimator):
         """
         return self._score(self._checked(table), resolve_n_jobs(n_jobs))
 
-    def planned(self) -> BoosterArrays | None:
+    def trees_in_core(self) -> BoosterArrays | None:
         """Boosted trees, the mean of whose outputs is the score, to the bit; None where it is not."""
         return None
 

@@ -234,7 +234,7 @@ class BoostedRanker(Ranker):
         if self.hardest is not None:
             check_integer("hardest", self.hardest, 0)
 
-    def planned(self) -> BoosterArrays:
+    def trees_in_core(self) -> BoosterArrays:
         return self.trees_
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:

@@ -18,11 +18,6 @@ class Planes:
         self.offsets: np.ndarray = np.zeros(1)
         self.share: np.ndarray = np.ones(1)  # dual variables: a point of the simplex
 
-    def add(self, slope: np.ndarray, offset: float) -> None:
-        self.slopes = np.vstack([self.slopes, slope])
-        self.offsets = np.append(self.offsets, offset)
-        self.share = np.append(self.share, 0.0)
-
     def minimise(self, l2: float) -> tuple[np.ndarray, float]:
         """argmin and minimum of ``max_t (offset_t + slope_t.w) + l2 / 2 |w|²``.
 
@@ -33,7 +28,12 @@ class Planes:
         gram[np.diag_indices(len(a))] += 1e-10 * np.trace(gram) / len(a) + 1e-15  # equal planes
         support = np.flatnonzero(a)
         for _ in range(10 * len(a)):
-            target, level = self._optimum_on(support, gram)
+            # The dual optimum of these planes, shares of any sign that sum to one, and the common slope.
+            k = len(support)
+            system = np.ones((k + 1, k + 1))
+            system[:k, :k], system[k, k] = gram[np.ix_(support, support)], 0.0
+            solution = np.linalg.solve(system, np.append(self.offsets[support], 1.0))
+            target, level = solution[:k], float(solution[k])
             if target.min() <= 0:  # go as far as the simplex reaches and drop who comes out at its border
                 leaving = np.flatnonzero(target <= 0)
                 reach = a[support][leaving] / (a[support][leaving] - target[leaving])
@@ -49,14 +49,6 @@ class Planes:
             support = np.append(support, entering)
         w = -(self.slopes.T @ a) / l2
         return w, float(self.offsets @ a - 0.5 * l2 * (w @ w))
-
-    def _optimum_on(self, support: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, float]:
-        """The dual optimum of some planes, their shares summing to one but of any sign; the common slope."""
-        k = len(support)
-        system = np.ones((k + 1, k + 1))
-        system[:k, :k], system[k, k] = gram[np.ix_(support, support)], 0.0
-        solution = np.linalg.solve(system, np.append(self.offsets[support], 1.0))
-        return solution[:k], float(solution[k])
 
 
 def by_cutting_planes(
@@ -75,5 +67,7 @@ def by_cutting_planes(
             best, best_value = w, penalised
         if best_value - lower_bound <= _TOLERANCE:
             break
-        planes.add(slope, value - float(slope @ w))
+        planes.slopes = np.vstack([planes.slopes, slope])
+        planes.offsets = np.append(planes.offsets, value - float(slope @ w))
+        planes.share = np.append(planes.share, 0.0)
     return best

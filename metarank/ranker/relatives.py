@@ -79,21 +79,17 @@ def relatives_columns(
         if kind not in links:
             links[kind] = _links(kind, candidates, labels)
         values = np.asarray(columns[base], np.float32)
-        best = _best_siblings if kind == "sibling" else _best_relatives
-        out[name] = _or_least(best(*links[kind], values), values, candidates)
+        pair, other = links[kind]
+        of_relatives = _best_of_others(other, values[pair]) if kind == "sibling" else values[other]
+        best = np.full(len(values), -np.inf, np.float32)
+        np.maximum.at(best, pair, of_relatives)
+        least = extreme_of_rows(np.minimum, values, candidates.indptr, np.float32(0))
+        out[name] = np.where(np.isneginf(best), least[candidates.row_of_pair], best)
     return out
 
 
-def _best_relatives(pair: np.ndarray, other: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """float32 (m,): the greatest value among the relatives of each pair; -inf where there is none."""
-    out = np.full(len(values), -np.inf, np.float32)
-    np.maximum.at(out, pair, values[other])
-    return out
-
-
-def _best_siblings(pair: np.ndarray, group: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """float32 (m,): the greatest value among the others of each pair's groups; -inf where there is none."""
-    own = values[pair]
+def _best_of_others(group: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The greatest value among the others of the group of each; -inf where there is none."""
     order = np.lexsort((-own, group))
     n_groups = int(group.max(initial=-1)) + 1
     start = np.searchsorted(group[order], np.arange(n_groups))
@@ -103,15 +99,7 @@ def _best_siblings(pair: np.ndarray, group: np.ndarray, values: np.ndarray) -> n
     second[size > 1] = own[order[start[size > 1] + 1]]
     others = own[first][group]
     others[first] = second
-    out = np.full(len(values), -np.inf, np.float32)
-    np.maximum.at(out, pair, others)
-    return out
-
-
-def _or_least(best: np.ndarray, values: np.ndarray, candidates: Candidates) -> np.ndarray:
-    """The values, and the least value of the list where there is none."""
-    least = extreme_of_rows(np.minimum, values, candidates.indptr, np.float32(0))
-    return np.where(np.isneginf(best), least[candidates.row_of_pair], best)
+    return others
 
 
 def _links(kind: str, candidates: Candidates, labels: LabelDescriptions) -> tuple[np.ndarray, np.ndarray]:

@@ -91,7 +91,7 @@ class LabelScorer(Saved, BaseEstimator):
         Whether a fit takes only seconds on any number of rows; `updated` then refits.
     score_without_rows : float or None
         The value of every column for a label without a row in the TrainingView, if that is a constant.
-    source : str
+    reads_text : str
         The label texts that it reads from a `TrainingView`: "label_text", "label_spelling", or "" for none.
     title : str
         Name of its proposals in reports; the default is the name of the class.
@@ -114,7 +114,7 @@ class LabelScorer(Saved, BaseEstimator):
     proposes_given: bool = False
     is_quick: bool = False
     score_without_rows: float | None = None
-    source: ClassVar[str] = ""
+    reads_text: ClassVar[str] = ""
     title: ClassVar[str] = ""
     by_block: ClassVar[bool] = False
     needs_words: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""`Shortlister`: a scorer that proposes labels, usable alone or as a source of `MetaRanker`."""
+"""`StandaloneShortlister`: a scorer that proposes labels, usable alone or as a source of `MetaRanker`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from metarank.types.checks import (
 )
 from metarank.types.view import Features, TrainingSet, TrainingView
 
-S = TypeVar("S", bound="Shortlister")
+S = TypeVar("S", bound="StandaloneShortlister")
 
 
-class Shortlister(LabelScorer):
+class StandaloneShortlister(LabelScorer):
     """A `LabelScorer` that is also an estimator of its own, with ``fit(X, Y)`` beside ``fit(view)``.
 
     A subclass learns in ``_learn(view, sample_weight, n_jobs)``.

@@ -87,7 +87,7 @@ def labels_told_of(
     """
     is_known = np.zeros(n_labels, bool)
     for scorer in describers(sources):
-        reads_names = scorer.source or scorer.reads_word_order
+        reads_names = scorer.reads_text or scorer.reads_word_order
         if (scorer.reads_given and not scorer.reads_word_order) or (scorer.reads_names and not reads_names):
             return np.ones(n_labels, bool)
         for labels in named(scorer) if scorer.reads_names else ():

@@ -51,7 +51,7 @@ class WrappedScorer(LabelScorer):
     reads_given: bool = as_of_scorer("reads_given")
     is_quick: bool = as_of_scorer("is_quick")
     score_without_rows: float | None = as_of_scorer("score_without_rows")
-    source: ClassVar[str] = as_of_scorer("source")
+    reads_text: ClassVar[str] = as_of_scorer("reads_text")
 
     @property
     @abstractmethod

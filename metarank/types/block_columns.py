@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,21 +44,14 @@ class BlockColumns(Saved):
            [0., 4.]], dtype=float32)
     """
 
-    name: str
-    kind: str
-    start: int
-    stop: int
-    is_dense: bool
+    name: Annotated[str, Text("")]
+    kind: Annotated[str, Text("", KINDS)]
+    start: Annotated[int, Integer("")]
+    stop: Annotated[int, Integer("")]
+    is_dense: Annotated[bool, Flag("")]
     words: list[str] | None = field(default=None, compare=False)
 
-    saved: ClassVar[Spec] = Spec(
-        Text("name"),
-        Text("kind", KINDS),
-        Integer("start"),
-        Integer("stop"),
-        Flag("is_dense"),
-        check=lambda known: _check_range(known),
-    )
+    saved: ClassVar[Spec] = Spec(check=lambda known: _check_range(known))
 
     def of(self, X: Rows) -> Rows:
         """The block's columns of a matrix of all blocks: a C-contiguous array, or canonical CSR."""

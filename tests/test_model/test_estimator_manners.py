@@ -20,7 +20,7 @@ from metarank import MetaRanker, MultiObjectiveRanker
 from metarank.distributed import DaskMetaRanker
 from metarank.model.fitting.auto import named_scorers
 from metarank.scorers import LabelScorer
-from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.shortlister import StandaloneShortlister
 from metarank.shortlist import FastXML, OneVsAll, Parabel, XReg
 from metarank.text import LabelEmbedder
 
@@ -49,7 +49,7 @@ LABELLED = {
 def answers(model, X) -> bytes:
     if isinstance(model, (MetaRanker, LabelEmbedder)):
         return model.rank(X, k=3).scores.tobytes()
-    if isinstance(model, Shortlister):
+    if isinstance(model, StandaloneShortlister):
         return model.shortlist(X, k=3, n_jobs=1).to_csr().data.tobytes()
     return model.predict(X).tobytes()
 

@@ -73,7 +73,7 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) ->
 
 def texts_of(model: MetaRanker):
     scorers = [*model.scorers_, *model.shortlisters_]
-    return {s.source: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
+    return {s.reads_text: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
 
 
 @pytest.mark.parametrize("maker", PARTS)

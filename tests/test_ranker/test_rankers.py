@@ -507,7 +507,7 @@ def test_as_many_models_as_asked_for_and_folds_allow(name, n_models, folds, mode
     assert np.corrcoef(scores, gains)[0, 1] > 0.2
     parts = [ranker.trees_.only(k).predict(table.values) for k in range(models)]
     assert same_bytes(ranker.score(table), np.mean(parts, axis=0))
-    assert ranker.planned() is ranker.trees_
+    assert ranker.trees_in_core() is ranker.trees_
 
 
 def test_models_draw_irrelevant_pairs_of_their_own():

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metarank.apps.report.content import Report, measure_report
 from metarank.apps.report.page import to_html, write_report
+from metarank.data.dataset import Dataset
+from metarank.model.estimator import MetaRanker
 from metarank.persist import read_manifest
 from metarank.persist.folder import sha256_of
-
-if TYPE_CHECKING:
-    from metarank.data.dataset import Dataset
-    from metarank.model.estimator import MetaRanker
-    from metarank.types.ranking import Ranking
+from metarank.types.ranking import Ranking
 
 __all__ = ["Report", "dated", "evaluation_report", "measure_report", "to_html", "write_report"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,16 +14,14 @@ from metarank import metrics
 from metarank._util.progress import report as report_progress
 from metarank.apps.report.evidence import Importance, alone, importance
 from metarank.apps.report.examples import Example, example, typical_rows
+from metarank.data.dataset import Dataset
 from metarank.metrics import FrequencyBin, Interval, Metric
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY
 from metarank.model.answering.measure import Evaluation, SliceFigures, aligned_relevance, length_below
+from metarank.model.estimator import MetaRanker
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import check_lists, for_each_row
-
-if TYPE_CHECKING:
-    from metarank.data.dataset import Dataset
-    from metarank.model.estimator import MetaRanker
 
 MODEL = "metarank"
 KS = tuple(range(1, 11))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,12 +10,10 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.apps.report.words import source_of
 from metarank.model.answering.answer import read_request, words_in
 from metarank.model.answering.explain import BOOST
+from metarank.model.estimator import MetaRanker
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.ranking import Ranking
-
-if TYPE_CHECKING:
-    from metarank.model.estimator import MetaRanker
 
 POPULARITY = "most frequent"
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from metarank import metrics
+from metarank.data.dataset import Dataset
+from metarank.metrics.relevance import Relevance
 from metarank.model.answering.explain import NOTHING_KNOWN, Explanation
+from metarank.model.estimator import MetaRanker
+from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
-
-if TYPE_CHECKING:
-    from metarank.data.dataset import Dataset
-    from metarank.metrics.relevance import Relevance
-    from metarank.model.estimator import MetaRanker
-    from metarank.types.candidates import Candidates
 
 # Labels of a row that are shown, and characters of its title.
 _LISTED = 5

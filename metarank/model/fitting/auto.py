@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from metarank._util.languages import check_language
-from metarank._util.parameters import check_integer, check_random_state, check_real
+from metarank._util.parameters import check_flag, check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose, note
 from metarank._util.registry import SOURCES
 from metarank._util.threads import resolve_n_jobs
@@ -323,8 +323,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
     for name, low in (("n_folds", 2), ("shortlist_size", 1)):
         check_integer(name, params[name], low)
     for name in ("names", "labelwise"):
-        if not isinstance(params[name], (bool, np.bool_)):
-            raise TypeError(f"{name} must be True or False, got {params[name]!r:.80}")
+        check_flag(name, params[name])
     check_random_state(params["random_state"])
     check_verbose(params["verbose"])
     if params["effort"] not in EFFORTS:

@@ -132,7 +132,7 @@ def texts_of_labels(given: TrainingInput) -> LabelTexts:
 def training_set(given: TrainingInput, sources: list[Source], texts: LabelTexts) -> TrainingSet:
     """The rows, labels and texts that the sources learn from."""
     encoder, seed = given.encoder, given.options.seed
-    spelled = any(source.scorer.source == "label_spelling" for source in sources)
+    spelled = any(source.scorer.reads_text == "label_spelling" for source in sources)
     # If labels are shortlisted, many have no row outside a fold anyway.
     hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
     fold = given.fold_map

@@ -175,7 +175,7 @@ def _named(data: TrainingSet, scorer: LabelScorer) -> list[np.ndarray]:
     """The labels with a known word in what a source reads, by name and by other name."""
     if scorer.reads_word_order:
         return [] if data.name_forms is None else [data.name_forms.labels]
-    text, others = getattr(data, scorer.source), data.other_names.get(scorer.source)
+    text, others = getattr(data, scorer.reads_text), data.other_names.get(scorer.reads_text)
     named = [] if text is None else [np.flatnonzero(np.diff(text.indptr))]
     return named if others is None else [*named, others.label]
 

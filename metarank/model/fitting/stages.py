@@ -152,7 +152,8 @@ class RankedPairs:
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
     importances : float64 array (F,)
-        See `importances_of`.
+        The mean absolute contribution of each column to the scores of some training pairs, as a share of the
+        sum; all 0 if nothing contributes.
     point_ranker : Ranker or None
         What orders the points of each label, if it was asked for.
     gains : float32 array (m,) or None
@@ -199,7 +200,9 @@ def ranked(
     with as_part("learning", anew, 1.0 - anew):
         ranker, scores, believed = _learned(ranker, learned, lists, n_jobs)
     most = _FEWER_IMPORTANCE_PAIRS if options.effort == "low" else _IMPORTANCE_PAIRS
-    importances = importances_of(ranker, table, options.seed, most)
+    pairs = drawn(len(table.values), most, options.seed + _IMPORTANCE_SHIFT)
+    sizes = np.abs(ranker.contributions(table.pairs(pairs))[:, :-1]).mean(axis=0)
+    importances = sizes / (sizes.sum() or 1.0)
     return RankedPairs(ranker, scores, table.names, raw, importances, points, believed)
 
 
@@ -250,16 +253,6 @@ def _outer_tables(
         )
 
     return tuple(nested_columns(scorers, data, lists.ranked, n_jobs, with_table))
-
-
-def importances_of(
-    ranker: Ranker, table: FeatureTable, seed: int, most: int = _IMPORTANCE_PAIRS
-) -> np.ndarray:
-    """float64 (F,): the mean absolute contribution of each column to the scores of at most so many training
-    pairs, as a share of the sum; all 0 if nothing contributes."""
-    pairs = drawn(len(table.values), most, seed + _IMPORTANCE_SHIFT)
-    sizes = np.abs(ranker.contributions(table.pairs(pairs))[:, :-1]).mean(axis=0)
-    return sizes / (sizes.sum() or 1.0)
 
 
 def assembled(

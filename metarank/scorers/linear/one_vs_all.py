@@ -22,7 +22,7 @@ from metarank.scorers.label_weights import propensity_curve
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.linear.weight_index import WeightIndex
 from metarank.scorers.neighbors.training_rows import as_canonical
-from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.shortlister import StandaloneShortlister
 from metarank.scorers.trees.hierarchy import learn_hierarchy
 from metarank.types.arrays import Parts, csr_parts, pruning_factors, require_rows, sample_rows
 from metarank.types.candidates import Candidates
@@ -45,7 +45,7 @@ _SAMPLE_GROUPS = 16
 
 
 @with_parameters
-class OneVsAll(HeldOutProposals, Shortlister):
+class OneVsAll(HeldOutProposals, StandaloneShortlister):
     """Linear scores ``w . x + b`` for every label, with small weights pruned.
 
     Parameters
@@ -133,8 +133,20 @@ class OneVsAll(HeldOutProposals, Shortlister):
             raise ValueError("OneVsAll does not take sample_weight: it must be None")
         require_rows(view)
         C = self._tuned_C(view, n_jobs)
-        solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
-        W, bias = solve(view, C, n_jobs)
+        if self.loss == "ridge":
+            W, bias = self._fit_ridge(view, C, n_jobs)
+        else:
+            W, bias = squared_hinge_weights(
+                as_canonical(view.X),
+                view.Y,
+                positive_cost=self._label_weight(view.label_counts, view.n_rows),
+                C=C,
+                tolerance=float(self.tolerance),
+                max_epochs=int(self.max_epochs),
+                weights_per_label=None if self.weights_per_label is None else int(self.weights_per_label),
+                seed=view.seed,
+                n_jobs=n_jobs,
+            )
         self.C_: float = C
         self.index_: WeightIndex = WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
 
@@ -156,21 +168,6 @@ class OneVsAll(HeldOutProposals, Shortlister):
                 ridge = SharedRidge(extended, penalty, n_jobs=n_jobs)
                 W = ridge.weights(targets, density, view.seed, n_jobs)
         return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
-
-    def _fit_squared_hinge(
-        self, view: TrainingView, C: float, n_jobs: int
-    ) -> tuple[sp.csr_matrix, np.ndarray]:
-        return squared_hinge_weights(
-            as_canonical(view.X),
-            view.Y,
-            positive_cost=self._label_weight(view.label_counts, view.n_rows),
-            C=C,
-            tolerance=float(self.tolerance),
-            max_epochs=int(self.max_epochs),
-            weights_per_label=None if self.weights_per_label is None else int(self.weights_per_label),
-            seed=view.seed,
-            n_jobs=n_jobs,
-        )
 
     def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> OneVsAll:
         """An unfitted copy whose `C` is tuned on this TrainingView."""

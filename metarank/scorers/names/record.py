@@ -76,7 +76,7 @@ class NameRecord(LabelScorer):
     needs_words = True
     is_quick = True
     reads_names = True
-    source: ClassVar[str] = _SOURCE
+    reads_text: ClassVar[str] = _SOURCE
 
     saved: ClassVar[Spec] = Spec(
         Csr("label_text_", dims=("L", "d")),

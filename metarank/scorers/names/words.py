@@ -70,7 +70,7 @@ class NameScorer(LabelScorer):
     is_label_free = True
     title = "label text alone"
     # What of a TrainingView is indexed, and the name of the proposals' score.
-    source: ClassVar[str] = "label_text"
+    reads_text: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
     # Of the core's columns those that describe a pair, by their number.
     described: ClassVar[dict[int, str]] = dict(enumerate(COLUMNS))
@@ -91,10 +91,10 @@ class NameScorer(LabelScorer):
         ValueError
             If the TrainingView has no label text.
         """
-        self.label_text_, self._index = indexed_names(view, self.source, type(self).__name__)
-        self.other_names_ = others = view.other_names.get(self.source)
+        self.label_text_, self._index = indexed_names(view, self.reads_text, type(self).__name__)
+        self.other_names_ = others = view.other_names.get(self.reads_text)
         if others is not None:
-            shared = f"{self.source}-all"
+            shared = f"{self.reads_text}-all"
             self._grouped = view.shared(shared, lambda X: GroupedNames(self.label_text_, others))
         return self
 
@@ -136,10 +136,10 @@ class NameScorer(LabelScorer):
         return Planned(_core.PlanNames(self._index, list(self.described)), list(self.described.values()))
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
-        return {self.source: self.label_text_}
+        return {self.reads_text: self.label_text_}
 
     def other_names(self) -> dict[str, OtherNames]:
-        return {} if self.other_names_ is None else {self.source: self.other_names_}
+        return {} if self.other_names_ is None else {self.reads_text: self.other_names_}
 
     @cached_property
     def _index(self) -> _core.LabelText:
@@ -178,7 +178,7 @@ class SpellingScorer(NameScorer):
     array([1., 0.], dtype=float32)
     """
 
-    source = "label_spelling"
+    reads_text = "label_spelling"
     proposal = "spelling"
     title = "spelling of label names alone"
     described: ClassVar[dict[int, str]] = {0: "spelling_cosine", 2: "spelling_share"}

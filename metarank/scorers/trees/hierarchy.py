@@ -174,15 +174,11 @@ class Hierarchy(Saved):
         out[tree, ~self.child[slots]] = slots
         return out
 
-    def _nodes_of(self, tree: int) -> range:
-        """Node ids of one tree, the root first."""
-        end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
-        return range(int(self.roots[tree]), end)
-
     def nested(self, tree: int = 0) -> list[Any]:
         """One tree as nested lists of label ids."""
         lists: dict[int, list[Any]] = {}
-        for node in reversed(self._nodes_of(tree)):
+        end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
+        for node in reversed(range(int(self.roots[tree]), end)):
             children = self.child[self.child_start[node] : self.child_start[node + 1]].tolist()
             lists[node] = [lists[c] if c >= 0 else ~c for c in children]
         return lists[int(self.roots[tree])]

@@ -125,8 +125,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         check_integer("max_leaf", self.max_leaf, 1, 256)
         check_flag("balanced", self.balanced)
         check_integer("beam", self.beam, 1)
-        if self.loss not in self._losses:
-            raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
+        check_choice("loss", self.loss, sorted(self._losses))
         check_random_state(self.random_state)
         check_choice("cost", self.cost, ("sum", "mean"))
         if self.C is not None:

@@ -102,7 +102,7 @@ class TailClassifiers(LabelScorer):
     max_terms: int | None = None
     name_weight: Any = "auto"
 
-    source: ClassVar[str] = "label_text"
+    reads_text: ClassVar[str] = "label_text"
     title: ClassVar[str] = "means of labels and their names"
     is_quick = True
     saved: ClassVar[Spec] = Spec(
@@ -215,7 +215,7 @@ class TailClassifiers(LabelScorer):
         return Candidates.of_core(indptr, labels, n_labels, {PROPOSAL: scores})
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
-        return {} if self.label_text_ is None else {self.source: self.label_text_}
+        return {} if self.label_text_ is None else {self.reads_text: self.label_text_}
 
     def _check_params(self) -> None:
         check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")

@@ -177,7 +177,11 @@ class TailReranking(ShortlistingTrees):
         """As without re-ranking, logs of relevance over the greatest there is, but the first re-ranked."""
         columns = super().score(X, candidates, n_jobs=resolve_n_jobs(n_jobs))
         if not self._plain:
-            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
+            trees = columns[self.column]
+            tail = self._tail_scores(self._rows(X), candidates, n_jobs)
+            both = np.maximum(bent(self.alpha_ * trees.astype(np.float64) + (1 - self.alpha_) * tail), FLOOR)
+            # What no tree believes in stays so.
+            columns[self.column] = np.where(trees > FLOOR, both, FLOOR).astype(np.float32)
         return columns
 
     @property
@@ -189,14 +193,6 @@ class TailReranking(ShortlistingTrees):
         self, rows: sp.csr_matrix, listed: Candidates, alpha: float, n_jobs: int | None
     ) -> Candidates:
         return rerank_with_tail(listed, self._tail_scores(rows, listed, n_jobs), alpha, scale=self.scale_)
-
-    def _combined(
-        self, tree_scores: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None
-    ) -> np.ndarray:
-        """The trees' log-relevance of each pair, re-ranked; what no tree believes in stays so."""
-        tail = self._tail_scores(rows, candidates, n_jobs)
-        both = self.alpha_ * tree_scores.astype(np.float64) + (1 - self.alpha_) * tail
-        return np.where(tree_scores > FLOOR, np.maximum(bent(both), FLOOR), FLOOR).astype(np.float32)
 
     def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
         assert self.tail_ is not None

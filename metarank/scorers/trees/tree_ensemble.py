@@ -8,12 +8,12 @@ import numpy as np
 
 from metarank import _core
 from metarank.scorers.neighbors.training_rows import check_lists
-from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.shortlister import StandaloneShortlister
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingView
 
 
-class ShortlistingTrees(Shortlister):
+class ShortlistingTrees(StandaloneShortlister):
     """A shortlister of trees over rows of unit length.
 
     Each tree depends on the view, the parameters and the number of the tree only. A subclass grows all trees
