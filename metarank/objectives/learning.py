@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from metarank.objectives.models import Boosting, LinearFit, LinearModel, raw_sco
 from metarank.objectives.partial_labels import check_linear, check_propensities, completed
 from metarank.objectives.watch import Metrics, Watch
 from metarank.persist.fields import Array
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.spec import Saved
 from metarank.ranker.boosting import lightgbm_params
 from metarank.types.boosters import BoosterArrays
 from metarank.types.view import fold_of_rows
@@ -101,6 +101,7 @@ class Result:
     best_round: int | list[int]
 
 
+@dataclass(eq=False, repr=False)
 class PlugIn(Saved):
     """The Bayes-optimal formulas, with probability models in place of the true probabilities.
 
@@ -112,14 +113,8 @@ class PlugIn(Saved):
         Of the labels, by which loss aggregation divides their weights; None for label aggregation.
     """
 
-    saved: ClassVar[Spec] = Spec(
-        Array("top_grade", np.float64, ("K",), least=0),
-        Array("spread", np.float64, ("K",), above=0, optional=True),
-    )
-
-    def __init__(self, top_grade: np.ndarray, spread: np.ndarray | None) -> None:
-        self.top_grade: np.ndarray = top_grade
-        self.spread: np.ndarray | None = spread
+    top_grade: Annotated[np.ndarray, Array("", np.float64, ("K",), least=0)]
+    spread: Annotated[np.ndarray | None, Array("", np.float64, ("K",), above=0, optional=True)]
 
     def combine(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """float64 (n,): ``sum_k w_k E[y_k | x]``, or with ``w_k / spread_k``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
@@ -35,6 +36,7 @@ def relabeled(Y: sp.csr_matrix, target: np.ndarray, n_labels: int) -> sp.csr_mat
     return sp.csr_matrix((values, np.divmod(pairs, max(1, n_labels))), (Y.shape[0], n_labels))
 
 
+@dataclass(eq=False, repr=False)
 class LabelTable:
     """Ids and names of L labels, some of which may be removed, share a name, or have none.
 
@@ -64,17 +66,10 @@ class LabelTable:
     ValueError: allowed must name known labels, by ids in [0, 4) or names, got 'see'; near it: 'sea'
     """
 
-    def __init__(
-        self,
-        n_labels: int,
-        names: Sequence[str] | None = None,
-        removed: np.ndarray | Sequence[int] = (),
-        ids: Sequence[str] | None = None,
-    ) -> None:
-        self.n_labels = n_labels
-        self.names = names
-        self.removed = removed
-        self.ids = ids
+    n_labels: int
+    names: Sequence[str] | None = None
+    removed: np.ndarray | Sequence[int] = ()
+    ids: Sequence[str] | None = None
 
     def __reduce__(self) -> Any:
         return type(self), (self.n_labels, self.names, self.removed, self.ids)  # the index is made anew

@@ -12,7 +12,7 @@ import heapq
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
@@ -340,8 +340,6 @@ class TrainingView:
         self.mask: NDArray[np.bool_] = mask
         self._hidden = hidden
         self.rows: NDArray[np.int64] = np.flatnonzero(mask)
-        self._Y: sp.csr_matrix | None = None
-        self._by_label: tuple[np.ndarray, np.ndarray] | None = None
         self.n_rows: int = len(self.rows)
         self.all_X: Features = data.X
         self.n_features: int = int(data.X.shape[1])
@@ -392,12 +390,10 @@ class TrainingView:
         kept = known[X.indices]
         return X if kept.all() else stored_where(X, kept)
 
-    @property
+    @cached_property
     def Y(self) -> sp.csr_matrix:
-        if self._Y is None:
-            Y = self._data.Y if self.mask.all() else self._data.Y[self.rows]
-            self._Y = Y if self._hidden is None else stored_where(Y, ~self._hidden[Y.indices])
-        return self._Y
+        Y = self._data.Y if self.mask.all() else self._data.Y[self.rows]
+        return Y if self._hidden is None else stored_where(Y, ~self._hidden[Y.indices])
 
     @property
     def fold(self) -> np.ndarray:
@@ -434,14 +430,12 @@ class TrainingView:
         """int64 (L,): number of relevant rows of each label in the TrainingView."""
         return np.bincount(self.Y.indices, minlength=self.n_labels)
 
-    @property
+    @cached_property
     def rows_by_label(self) -> tuple[np.ndarray, np.ndarray]:
         """(indptr int64 (L + 1), rows int32): each label's rows, as numbers of the training set."""
-        if self._by_label is None:
-            csc = self.Y.tocsc()
-            csc.sort_indices()
-            self._by_label = (csc.indptr.astype(np.int64), self.rows[csc.indices].astype(np.int32))
-        return self._by_label
+        csc = self.Y.tocsc()
+        csc.sort_indices()
+        return csc.indptr.astype(np.int64), self.rows[csc.indices].astype(np.int32)
 
 
 def _names_within(names: OtherNames, block: BlockColumns, X: Features) -> OtherNames:
