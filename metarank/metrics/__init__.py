@@ -10,12 +10,7 @@ from metarank.metrics.evaluation import evaluate, per_row
 from metarank.metrics.names import Metric, known_names
 from metarank.metrics.resampling import Interval, bootstrap
 from metarank.metrics.sets import f1_per_label
-from metarank.metrics.significance_tests import (
-    sign_test,
-    significance,
-    significance_mark,
-    wilcoxon_rows,
-)
+from metarank.metrics.significance_tests import sign_test, significance, significance_mark, wilcoxon_rows
 from metarank.metrics.slices import FrequencyBin, few_values, frequency_bins
 
 __all__ = [

@@ -12,15 +12,7 @@ register alone, sizes are compared with those of the files before anything is al
 class says dtype, shape, range and fit of what it takes (`metarank.persist.spec`).
 """
 
-from metarank.persist.folder import (
-    FORMAT,
-    FORMAT_VERSION,
-    MANIFEST,
-    check_target,
-    load,
-    read_manifest,
-    save,
-)
+from metarank.persist.folder import FORMAT, FORMAT_VERSION, MANIFEST, check_target, load, read_manifest, save
 from metarank.persist.trust import Limits, ModelError, register
 
 __all__ = [

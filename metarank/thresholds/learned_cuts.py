@@ -16,14 +16,7 @@ from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Each, List, Number, Object, Text
 from metarank.persist.spec import Saved
 from metarank.thresholds.calibration import Calibrator
-from metarank.thresholds.cuts import (
-    Cut,
-    ExpectedF1Cut,
-    GlobalCut,
-    HalfCut,
-    HalfF1Cut,
-    LabelCut,
-)
+from metarank.thresholds.cuts import Cut, ExpectedF1Cut, GlobalCut, HalfCut, HalfF1Cut, LabelCut
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.lists import ScoredLists

@@ -5,12 +5,7 @@
 """
 
 from metarank.metrics.propensity.curve import PRESETS, counts_of_weights, inv_propensity
-from metarank.metrics.propensity.points import (
-    PropensityBins,
-    PropensityFit,
-    PropensityPoints,
-    fit_propensity,
-)
+from metarank.metrics.propensity.points import PropensityBins, PropensityFit, PropensityPoints, fit_propensity
 
 __all__ = [
     "PRESETS",

@@ -16,12 +16,7 @@ from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
 from metarank.scorers.names.words import indexed_names
-from metarank.scorers.neighbors.training_rows import (
-    as_canonical,
-    canonical_parts,
-    check_lists,
-    check_width,
-)
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts, check_lists, check_width
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.view import Features, TrainingView

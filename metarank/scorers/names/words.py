@@ -18,12 +18,7 @@ from metarank.persist.fields import Csr, Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
-from metarank.scorers.neighbors.training_rows import (
-    as_canonical,
-    canonical_parts,
-    check_lists,
-    check_width,
-)
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts, check_lists, check_width
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.label_names import OtherNames

@@ -13,12 +13,7 @@ from metarank._util.elementary import softplus
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Ids, Number, Rows
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.neighbors.training_rows import (
-    as_canonical,
-    canonical_parts,
-    check_lists,
-    check_width,
-)
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts, check_lists, check_width
 from metarank.types.arrays import csr_parts, dense
 from metarank.types.candidates import Candidates
 from metarank.types.ragged import row_of_entries

@@ -17,17 +17,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.fields import (
-    Array,
-    Csr,
-    Field,
-    Group,
-    Ids,
-    Known,
-    Object,
-    Params,
-    Rows,
-)
+from metarank.persist.fields import Array, Csr, Field, Group, Ids, Known, Object, Params, Rows
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
