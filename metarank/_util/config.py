@@ -59,14 +59,6 @@ def show_config(as_dict: bool = False) -> Any:
     True
     """
     check_flag("as_dict", as_dict)
-    config = _config()
-    if as_dict:
-        return config
-    print(json.dumps(config, indent=2))
-    return None
-
-
-def _config() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from metarank import _core
@@ -83,7 +75,7 @@ def _config() -> dict[str, Any]:
         {name: pool[key] for key, name in names.items()} | {"file": os.path.basename(pool["filepath"])}
         for pool in threadpool_info()
     ]
-    return {
+    config = {
         "versions": versions,
         "platform": platform.platform(),
         "cpu_level": _core.cpu_level(),
@@ -92,3 +84,7 @@ def _config() -> dict[str, Any]:
         "threads": available_cores(),
         "thread_pools": sorted(pools, key=lambda pool: (pool["user_api"], pool["file"])),
     }
+    if as_dict:
+        return config
+    print(json.dumps(config, indent=2))
+    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +30,7 @@ from metarank.data.dataset import Dataset, under_names
 from metarank.data.frames import TEXT_COLUMNS, Roles, dataset_of
 from metarank.data.parquet import dataset_of_arrow
 from metarank.data.separators import AUTO
-from metarank.data.tables import Names, Table, naming, read_file
+from metarank.data.tables import Names, Table, logger, naming, read_file
 from metarank.data.xc import HEADER, parse_pairs, parse_xc
 
 TABLES = (".csv", ".tsv", ".jsonl")
@@ -42,7 +41,6 @@ _BESIDE = {
     "label_texts": "label_text.txt",
     "titles": "titles.{}.txt",
 }
-logger: logging.Logger = logging.getLogger(__name__)
 _NO_TABLE = (
     "; without a line 'N D L' this is read as svmlight text. Files of texts are CSV or TSV with a column of "
     "text, which text_column names, JSON lines and Parquet"

@@ -188,13 +188,9 @@ def slices_of(
     for metric in metrics:
         if not goes_by_label(metric):
             raise ValueError(f"slices={LABEL_FREQUENCY!r} does not go with {str(metric)!r}")
-    counts = None if label_counts is None else inputs.of_all_labels(label_counts, unseen=0)
-    if (
-        counts is None
-        or counts.shape != inputs.shape[1:]
-        or counts.dtype.kind not in "iu"
-        or (counts < 0).any()
-    ):
+    counts: Any = None if label_counts is None else inputs.of_all_labels(label_counts, unseen=0)
+    fits = counts is not None and counts.shape == inputs.shape[1:] and counts.dtype.kind in "iu"
+    if not fits or (counts < 0).any():
         got = "none" if counts is None else f"shape {counts.shape}, dtype {counts.dtype}"
         raise ValueError(
             f"label_counts must hold the training rows of each of the {inputs.n_labels} labels, integers "

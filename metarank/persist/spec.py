@@ -143,7 +143,8 @@ class Saved(metaclass=ShortHelp):
         state = super().__getstate__()
         if not isinstance(state, dict):
             return state
-        return {name: value for name, value in state.items() if not _is_cached(type(self), name)}
+        cls = type(self)
+        return {k: v for k, v in state.items() if not isinstance(getattr(cls, k, None), cached_property)}
 
 
 def restored(cls: Any, state: Any, sizes: dict[str, int]) -> Any:
@@ -161,8 +162,3 @@ def _annotated(cls: type) -> list[Field]:
         return []
     hints = inspect.get_annotations(cls, eval_str=True).items()
     return [replace(hint.__metadata__[0], name=name) for name, hint in hints if hasattr(hint, "__metadata__")]
-
-
-def _is_cached(cls: type, name: str) -> bool:
-    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
-    return isinstance(found, cached_property)

@@ -121,16 +121,9 @@ class EnsembleRanker(Ranker):
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         pooled = self.pooled_._score(table, n_jobs)
         corrected = self.corrections_.score(table, pooled, n_jobs)
-        return _mean(pooled, corrected, self.boosted_._score(table, n_jobs))
+        return np.asarray((pooled + corrected + self.boosted_._score(table, n_jobs)) / 3.0)
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         pooled = self.pooled_._contributions(table)
-        return _mean(
-            pooled,
-            self.corrections_.contributions(table, pooled),
-            self.boosted_._contributions(table),
-        )
-
-
-def _mean(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    return np.asarray((a + b + c) / 3.0)
+        corrected = self.corrections_.contributions(table, pooled)
+        return np.asarray((pooled + corrected + self.boosted_._contributions(table)) / 3.0)

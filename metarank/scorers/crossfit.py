@@ -229,7 +229,9 @@ def nested_columns(
     n_jobs : int
     use : function of an OuterPart
     """
-    part = _parts_of_folds(data.fold)
+    # The outer part of each row: its fold, or a run of folds if there are many.
+    folds, place = np.unique(data.fold, return_inverse=True)
+    part = (place * min(_MOST_PARTS, len(folds)) // max(1, len(folds))).astype(np.int32)
     # By scorer and the two parts left out, the smaller first.
     fits: dict[tuple[int, int, int], Any] = {}
     cheaper = [scorer.cheaper() for scorer in scorers]
@@ -262,12 +264,6 @@ def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart[Any]]:
             (np.flatnonzero((fold == f) & (inner == p)), np.flatnonzero((fold == f) & (inner != p)))
         ]
     ]
-
-
-def _parts_of_folds(fold: np.ndarray) -> np.ndarray:
-    """The outer part of each row, int32: its fold, or a run of folds if there are many."""
-    numbers, place = np.unique(fold, return_inverse=True)
-    return (place * min(_MOST_PARTS, len(numbers)) // max(1, len(numbers))).astype(np.int32)
 
 
 def held_apart(

@@ -24,7 +24,7 @@ from metarank.types.checks import (
     check_savable_width,
     is_ready,
 )
-from metarank.types.view import Features, TrainingSet, TrainingView
+from metarank.types.view import TrainingSet, TrainingView
 
 S = TypeVar("S", bound="StandaloneShortlister")
 
@@ -134,10 +134,9 @@ class StandaloneShortlister(LabelScorer):
         self._check_is_fitted()
         if isinstance(X, Dataset):
             X = X.X
-        rows: Features = check_features(
+        return check_features(
             X, n_features=self.n_features_in_, layout="sparse", min_rows=0, estimator=type(self).__name__
         )
-        return rows
 
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the conversion."""

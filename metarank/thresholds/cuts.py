@@ -55,13 +55,6 @@ class GlobalCut(Cut):
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
 
-    @classmethod
-    def of_nothing(cls) -> GlobalCut:
-        """The cut that keeps nothing, learned from training rows without any relevant label."""
-        cut = cls()
-        cut.threshold, cut.keep_best = np.inf, False
-        return cut
-
     def fit(self, lists: ScoredLists, metric: str) -> GlobalCut:
         self.keep_best = lists.never_empty
         if self.plug_in or metric == "micro-f1":

@@ -169,7 +169,8 @@ class LearnedCuts(Saved):
             for number, metric in enumerate(METRICS):
                 report(metric, 0.3 + 0.7 * number / len(METRICS))
                 if not relevant.any():
-                    self.cuts_[metric] = GlobalCut.of_nothing()
+                    nothing = self.cuts_[metric] = GlobalCut()  # which keeps nothing
+                    nothing.threshold, nothing.keep_best = np.inf, False
                 elif self.threshold != "auto":
                     self.cuts_[metric] = _FAMILIES[self.threshold]().fit(lists, metric)
                 else:

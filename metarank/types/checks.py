@@ -149,7 +149,8 @@ def _dense_features(X: Any, name: str) -> np.ndarray:
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         raise TypeError(f"{name} must hold rows of numbers or texts, got a dict at row 0: pass a data frame")
     values = as_array(X)
-    if values.dtype.kind in "US" or (values.dtype.kind == "O" and _holds_text(values)):
+    holds_text = values.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in values.flat)
+    if values.dtype.kind in "US" or holds_text:
         raise ValueError(f"{name} must hold numbers, got text")
     if values.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name}")
@@ -220,10 +221,6 @@ def _raise_not_finite(value: float, row: int, column: int, name: str, hint: str 
     what = "NaN" if np.isnan(value) else "infinity or a value too large for float32 (inf)"
     end = f": {hint}" if hint and np.isnan(value) else ""
     raise ValueError(f"{name} contains {what} at row {row}, column {column}{end}")
-
-
-def _holds_text(values: np.ndarray) -> bool:
-    return any(isinstance(v, (str, bytes)) for v in values.flat)
 
 
 def check_labels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -65,9 +65,11 @@ class MetarankBackend(AnnifLearningBackend):
     # --- training ----------------------------------------------------------------
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
+        for setting in unknown_settings(params, self.default_params()):
+            self.warning(f"setting {setting}={params[setting]} is not one of metarank, and is not used")
         with self._settings():
             least = read(params, "min_df")
-        model = self._new_model(params, jobs)
+            model = MetaRanker(**metaranker_parameters(params, jobs))
         documents = self._documents(corpus)
         self.info(f"training on {len(documents.texts)} documents")
         table = label_table(self.project, self.warning)
@@ -128,13 +130,6 @@ class MetarankBackend(AnnifLearningBackend):
         model.n_jobs = 1
         self._follow_vocabulary(model)
         self._model = model
-
-    def _new_model(self, params: Mapping[str, Any], jobs: int) -> MetaRanker:
-        """An unfitted model by the settings of the project."""
-        for setting in unknown_settings(params, self.default_params()):
-            self.warning(f"setting {setting}={params[setting]} is not one of metarank, and is not used")
-        with self._settings():
-            return MetaRanker(**metaranker_parameters(params, jobs))
 
     def _keep(self, model: MetaRanker) -> None:
         """Save a model, completely or not at all, and take it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import errno
-import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -33,8 +32,6 @@ from metarank.model.estimator import MetaRanker
 from metarank.persist import load
 from metarank.types.given import read_given
 from metarank.types.label_table import LabelTable
-
-logger: logging.Logger = logging.getLogger("metarank.data")
 
 
 def check_exists(*paths: str | None, message: str = "no such file") -> None:
@@ -210,7 +207,7 @@ def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, datas
     names = set(dataset.label_names)
     known = [[str(label) for label in row if str(label) in names] for row in rows]
     if n_unknown := sum(map(len, rows)) - sum(map(len, known)):
-        logger.warning("%s: left out %d labels that no row has", column, n_unknown)
+        tables.logger.warning("%s: left out %d labels that no row has", column, n_unknown)
     return known
 
 

@@ -116,13 +116,13 @@ def _headings(rows: Any, ids: list[Any] | None) -> list[str]:
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:
     """A block a row: its heading, and below that score and name of each label, the best first."""
+    from metarank.model.answering.explain import NOTHING_KNOWN
+
     for record in records:
         if heading := headings[record["row"]]:
             out.write(f"{printable(heading)}\n")
         if record["without_evidence"]:
-            out.write(
-                "# nothing of this row is known to the model: its labels are guesses, by their frequency\n"
-            )
+            out.write(f"# {NOTHING_KNOWN}\n")
         for e in record["labels"]:
             share = f"  {100 * e['probability']:5.1f} %" if "probability" in e else ""
             out.write(f"{e['score']:8.3f}{share}  {printable(e['name'])}\n")

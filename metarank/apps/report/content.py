@@ -162,7 +162,10 @@ def measure_report(
         **_by_frequency(evaluation, lists, length_below(n_labels, TAIL_K)),
     }
     report_progress("measuring: calibration and importance", 0.5)
-    measured["reliability"] = _reliability(evaluation)
+    # Of the candidate pairs; where all labels are ranked, of all pairs.
+    forecast = sp.coo_matrix(evaluation.probabilities())
+    relevant = np.asarray((evaluation.Y > 0)[forecast.row, forecast.col]).ravel()
+    measured["reliability"] = Reliability.of(relevant, forecast.data.astype(np.float64))
     measured["importance"] = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
     shown = typical_rows(relevance, ranking, n_examples)
@@ -241,10 +244,3 @@ def _by_frequency(evaluation: Evaluation, lists: Mapping[str, Ranking], k: int) 
         for method, ranking in lists.items()
     }
     return {"bins": evaluation.frequency_bins, "tail": tail, "tail_k": k}
-
-
-def _reliability(evaluation: Evaluation) -> Reliability:
-    """Forecasts of the candidate pairs (all pairs where all labels are ranked) against their relevance."""
-    forecast = sp.coo_matrix(evaluation.probabilities())
-    relevant = np.asarray((evaluation.Y > 0)[forecast.row, forecast.col]).ravel()
-    return Reliability.of(relevant, forecast.data.astype(np.float64))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import threading
 import time
@@ -25,11 +24,9 @@ from metarank._util.parameters import check_integer
 from metarank._util.version import __version__
 from metarank.apps.serve.metrics import ServiceMetrics
 from metarank.apps.serve.page import PAGE, PAGE_HEADERS
-from metarank.apps.serve.reload import ModelHolder
+from metarank.apps.serve.reload import ModelHolder, logger
 from metarank.apps.serve.schema import FORM, JSON, ExplainRequest, RankRequest, SuggestRequest
 from metarank.model.estimator import MetaRanker
-
-logger: logging.Logger = logging.getLogger("uvicorn.error")
 
 # As Annif has them: a project, by the name of the model, and its suggestions.
 PROJECT, SUGGEST = "/v1/projects/{project}", "/v1/projects/{project}/suggest"

@@ -42,20 +42,19 @@ class InstanceReader:
         self.kind: Literal["text", "features", "blocks"] = "features"
         expected: Any = _vector_of(self.n_features)
         if isinstance(encoder, BlocksEncoder):
-            self.kind, expected = "blocks", self._type_of_blocks(encoder)
+            known = _by_key([part for part in encoder.parts if not part.is_joint])
+            fields: dict[
+                str, Any
+            ] = {  # by aliases: a block may have any name, an attribute of a model may not
+                f"block_{i}": (_type_of(part), Field(... if key in self.blocks else None, alias=key))
+                for i, (key, part) in enumerate(known.items())
+            }
+            self.kind, strict = "blocks", ConfigDict(extra="forbid", strict=True)
+            expected = create_model("Instance", __config__=strict, **fields)
         elif encoder.vectorizer is not None:
             self.kind, expected = "text", str
         self._dense: TypeAdapter[Any] = TypeAdapter(expected)
         self._sparse: TypeAdapter[Any] = TypeAdapter(dict[str, _Number])
-
-    def _type_of_blocks(self, encoder: BlocksEncoder) -> Any:
-        """Fields by aliases: a block may have any name, an attribute of a model may not."""
-        known = _by_key([part for part in encoder.parts if not part.is_joint])
-        fields: dict[str, Any] = {
-            f"block_{i}": (_type_of(part), Field(... if key in self.blocks else None, alias=key))
-            for i, (key, part) in enumerate(known.items())
-        }
-        return create_model("Instance", __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
     def read(self, instances: Sequence[Any], field: str) -> Rows:
         """The instances of a request, from its `field` "instance" or "instances".

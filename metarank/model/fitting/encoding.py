@@ -85,10 +85,8 @@ def block_weights(
             weights[name] = _WEIGHTS[0] if name in kept else 0.0
     length = float(np.sqrt(sum(w**2 for w in weights.values())))
     weights = {block.name: weights[block.name] / length for block in blocks}
-    use = {
-        name: f"weight {w:.2f}" if w else "left out, of no use to held-out rows"
-        for name, w in weights.items()
-    }
+    left_out = "left out, of no use to held-out rows"
+    use = {name: f"weight {w:.2f}" if w else left_out for name, w in weights.items()}
     return weights, [f"block {block.name}: {block.kind}, {use[block.name]}" for block in blocks]
 
 
@@ -121,8 +119,7 @@ def _frequent(Y: sp.csr_matrix) -> sp.csr_matrix:
     """The columns of the most frequent labels that at least two rows have, as 0 and 1."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     order = np.argsort(-counts, kind="stable")[:_LABELS]
-    out = sp.csr_matrix(Y[:, np.sort(order[counts[order] > 1])] > 0, dtype=np.float64)
-    return out
+    return sp.csr_matrix(Y[:, np.sort(order[counts[order] > 1])] > 0, dtype=np.float64)
 
 
 # Rows by which languages are judged; a fifth of them is held out. Candidates that each source proposes.

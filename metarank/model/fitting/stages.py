@@ -248,9 +248,8 @@ def _outer_tables(
     def with_table(part: OuterPart[list[Columns]]) -> OuterPart[FeatureTable]:
         assert part.described is not None
         seen = lists.ranked.rows(part.seen)
-        return OuterPart(
-            part.held_out, part.seen, assembled(part.described, lists, seen, is_classifier, n_jobs)[0]
-        )
+        table, *_ = assembled(part.described, lists, seen, is_classifier, n_jobs)
+        return OuterPart(part.held_out, part.seen, table)
 
     return tuple(nested_columns(scorers, data, lists.ranked, n_jobs, with_table))
 

@@ -54,7 +54,7 @@ class WeightIndex(Saved):
     seen: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)]
 
     saved: ClassVar[Spec] = Spec(
-        check=lambda known: check_indptr(known.start, len(known.weight), "start of WeightIndex")
+        check=lambda of: check_indptr(of.start, len(of.weight), f"start of {of.name}")
     )
 
     @classmethod

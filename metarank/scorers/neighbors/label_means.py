@@ -134,12 +134,8 @@ class LabelMeans(Saved):
         rows = canonical_parts(X)
         return self.index.tail_log_probability(rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
 
-    def check_rows(self, X: Features) -> None:
-        """ValueError unless X has the width of the means."""
-        check_width(X, self.means.shape[1])
-
     def _check(self, X: Features, candidates: Candidates) -> None:
-        self.check_rows(X)
+        check_width(X, self.means.shape[1])
         check_lists(candidates, X.shape[0], self.means.shape[0])
 
 

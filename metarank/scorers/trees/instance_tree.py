@@ -168,10 +168,14 @@ class FastXML(ShortlistingTrees):
             max_depth=_MAX_DEPTH,
             seed=self._seed_on(view),
         )
+        row_weight = np.ones(X.shape[0], np.float32)
+        if sample_weight is not None:  # only what they are beside each other matters
+            beside = sample_weight / sample_weight.max()
+            row_weight = np.clip(beside / beside.mean(), _LEAST_GAIN, None).astype(np.float32)
         forest = _core.train_instance_trees(
             X=(*csr_parts(X), X.shape[1]),
             Y=(*csr_parts(Y)[:2], gains, Y.shape[1]),
-            row_weight=_of_mean_1(sample_weight, X.shape[0]),
+            row_weight=row_weight,
             split=split,
             grow=grow,
             n_threads=n_jobs,
@@ -212,14 +216,6 @@ class FastXML(ShortlistingTrees):
         pairs = self._pairs(X, candidates)
         mean = self._trees.pairs(*pairs, resolve_n_jobs(n_jobs))
         return {self.column: log(np.maximum(mean, np.float32(LEAST)))}
-
-
-def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:
-    """Float32 weights of rows: only what they are beside each other matters."""
-    if weight is None:
-        return np.ones(n, np.float32)
-    beside = weight / weight.max()
-    return np.clip(beside / beside.mean(), _LEAST_GAIN, None).astype(np.float32)
 
 
 @with_parameters

@@ -19,7 +19,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_apart
 from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
-from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts, check_width
 from metarank.types.arrays import dense
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.view import Features, TrainingView
@@ -208,7 +208,7 @@ class TailClassifiers(LabelScorer):
             every = Candidates.all_labels(X.shape[0], n_labels)
             scores = self.score(X, every, n_jobs=n_jobs)[COLUMN]
             return Candidates.of_core(every.indptr, every.labels, n_labels, {PROPOSAL: scores}).top(int(k))
-        self.means_.check_rows(X)
+        check_width(X, self.means_.means.shape[1])
         indptr, labels, scores = self.means_.index.nearest(
             canonical_parts(X), int(k), float(self.gamma), bool(self.unit_means), n_threads
         )
