@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +27,7 @@ def graded(name: str, *, logarithm: bool = False, labelwise: bool = False) -> Ca
     change = (lambda y: np.log2(1 + y)) if logarithm else (lambda y: y)
 
     def make(folder: Path) -> Figures:
-        parts = (_unit(part, change) for part in _parts(name, grades=True))
+        parts = (_unit(part, change) for part in _parts(name, grades="auto"))
         return {**sets.write(*parts, folder), "graded": True, "labelwise": labelwise}
 
     return make
@@ -48,7 +49,7 @@ def relevances(folder: Path) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     return sp.csr_matrix(Y @ weights, dtype=np.float32), sp.csr_matrix(Y_test @ weights, dtype=np.float32)
 
 
-def _parts(name: str, *, grades: bool) -> list[data.Dataset]:
+def _parts(name: str, *, grades: Any) -> list[data.Dataset]:
     return [data.load_named(name, part, data_dir=sets.DATA, grades=grades) for part in ("train", "test")]
 
 

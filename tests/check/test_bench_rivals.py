@@ -1,10 +1,7 @@
-"""experiments/baselines: the baselines do what they say, and the command writes its page."""
+"""The rivals of experiments/bench: laws of all, and a step of each against hand-worked cases."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,31 +10,25 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
-from studies import EXPERIMENTS, study
+from studies import study
 
 from metarank import data, metrics
-from metarank.data.dataset import Dataset
-from metarank.metrics.propensity import inv_propensity
-from metarank.shortlist import OneVsAll
 from metarank.types.arrays import unit_rows
 
-FOLDER = EXPERIMENTS / "baselines"
+with study("bench"):
+    from systems.rivals import KINDS, base
+    from systems.rivals.annexml import ranking
+    from systems.rivals.base import Ridge, chosen
+    from systems.rivals.compressed_sensing import matching_pursuit
+    from systems.rivals.cplst import CPLST
+    from systems.rivals.cssp import CSSP
+    from systems.rivals.leml import LEML
+    from systems.rivals.lpsr import LPSR
+    from systems.rivals.proxml import largest_square, robust_weights, with_bias
+    from systems.rivals.sleec import embeddings, neighbor_products
+    from systems.rivals.wsabie import warp
 
-with study("baselines"):
-    import protocol
-    from annexml import ranking
-    from compressed_sensing import matching_pursuit
-    from cplst import CPLST
-    from cssp import CSSP
-    from least_squares import LeastSquares
-    from protocol import Ridge, shortlist
-    from proxml import largest_square, robust_weights, with_bias
-    from rows import BASELINES
-    from sleec import embeddings, neighbor_products
-    from wsabie import warp
-
-
-LEARNERS = [name for name in BASELINES if name != "Popularity"]
+LEARNERS = [name for name in KINDS if name != "Popularity"]
 
 
 @pytest.fixture(scope="module")
@@ -51,31 +42,26 @@ def made() -> tuple[sp.csr_matrix, sp.csr_matrix, sp.csr_matrix, sp.csr_matrix]:
 @pytest.fixture(scope="module")
 def fitted(made) -> Callable[[str], Any]:
     X, Y, _, _ = made
-    return cache(lambda name: BASELINES[name]().fit(X, Y))
+    return cache(lambda name: KINDS[name](**dict(KINDS[name].in_trials)).fit(X, Y))
 
 
-# --- laws of all --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", KINDS)
 def test_lists_hold_the_k_largest_scores_and_ties_go_to_the_lower_label(made, fitted, name):
     _, Y, X_test, _ = made
-    model = fitted(name)
-    scores = np.asarray(model.scores(X_test), np.float32)
+    scores = np.asarray(fitted(name).scores(X_test), np.float32)
     assert scores.shape == (X_test.shape[0], Y.shape[1])
     assert np.isfinite(scores).all()
-    found = shortlist(model, X_test, 4)
+    found = fitted(name).shortlist(X_test, 4)
     best = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :4], axis=1)
     assert np.array_equal(found.labels.reshape(-1, 4), best)
-    assert np.array_equal(found.scores["relevance"], np.take_along_axis(scores, best, axis=1).ravel())
-    assert len(shortlist(model, X_test, 100).labels) == scores.size
+    assert np.array_equal(found.scores["score"], np.take_along_axis(scores, best, axis=1).ravel())
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_it_beats_popularity(made, fitted, name):
     _, _, X_test, Y_test = made
     by = {
-        row: metrics.evaluate(Y_test, shortlist(fitted(row), X_test, 5), ["P@1", "nDCG@5"])
+        row: metrics.evaluate(Y_test, fitted(row).shortlist(X_test, 5), ["P@1", "nDCG@5"])
         for row in (name, "Popularity")
     }
     assert all(by[name][metric] > by["Popularity"][metric] for metric in by[name]), by
@@ -88,10 +74,17 @@ def test_labels_without_a_row_and_rows_without_labels_or_words_do_no_harm(made, 
     Y[:5] = 0
     X[5:8] = 0
     X, Y = sp.csr_matrix(X, dtype=np.float32), sp.csr_matrix(Y, dtype=np.float32)
-    assert np.isfinite(np.asarray(BASELINES[name]().fit(X, Y).scores(X))).all()
+    model = KINDS[name](**dict(KINDS[name].in_trials)).fit(X, Y)
+    assert np.isfinite(np.asarray(model.scores(X))).all()
 
 
-# --- a step of each, by hand -----------------------------------------------------
+def test_the_setting_chosen_is_the_best_on_held_out_rows(made, monkeypatch):
+    X, Y, _, _ = made
+    # Of these ranks the first is too low for 30 labels, and of equal ones the first is taken.
+    monkeypatch.setattr(LEML, "grid", (("rank", (1, 30)), ("penalty", (1.0, 1.0 + 1e-12))))
+    assert chosen(LEML, X, Y, 0) == {"rank": 30, "penalty": 1.0}
+    monkeypatch.setattr(LEML, "grid", ())
+    assert chosen(LEML, X, Y, 0) == {}
 
 
 @pytest.mark.parametrize("shape", [(40, 15), (15, 40)])
@@ -101,35 +94,37 @@ def test_ridge_in_each_of_its_forms_is_the_normal_equations(monkeypatch, shape):
     A = X.toarray()
     expected = np.linalg.solve(A.T @ A + 0.7 * np.eye(shape[1]), A.T @ T)
     assert np.allclose(Ridge(X, 0.7).solve(T), expected)
-    monkeypatch.setattr(protocol, "_LARGEST_FACTOR", 0)
+    monkeypatch.setattr(base, "_LARGEST_FACTOR", 0)
     assert np.allclose(Ridge(X, 0.7).solve(T), expected)
 
 
-def test_least_squares_is_the_ridge_of_one_vs_all_without_a_bias(made):
+def test_methods_of_low_rank_are_ridge_regression_at_full_rank(made):
     X, Y, X_test, _ = made
-    ours = LeastSquares(penalty=2.0).fit(X, Y).scores(X_test)
-    ridge = OneVsAll(loss="ridge", C=0.25, weights_per_label=None, intercept_scaling=0).fit(X, Y)
-    found = ridge.shortlist(X_test, k=30)
-    theirs = found.to_csr(found.scores["ova_ridge"]).toarray()
-    # The index of OneVsAll holds its weights as bytes.
-    assert np.abs(ours - theirs).max() < 0.02 * np.abs(ours).max()
-    assert np.array_equal(
-        LeastSquares(propensity=None).fit(X, Y @ sp.diags(inv_propensity(Y))).scores(X_test),
-        LeastSquares().fit(X, Y).scores(X_test),
-    )
+    dense = Y.toarray().astype(np.float64)
+    mean, ridge = dense.mean(axis=0), Ridge(X, 1.0)
+    centred = X_test @ ridge.solve(dense - mean) + mean
+    assert np.allclose(CPLST(rank=30).fit(X, Y).scores(X_test), centred, atol=1e-5)
+    assert np.allclose(CSSP(columns=30).fit(X, Y).scores(X_test), X_test @ ridge.solve(dense), atol=1e-4)
+    # The two penalties of LEML are a nuclear norm; with tiny ones, least squares.
+    A = X.toarray().astype(np.float64)
+    expected = A @ np.linalg.lstsq(A, dense, rcond=None)[0]
+    model = LEML(rank=30, penalty=1e-6, rounds=30, steps=200).fit(X, Y)
+    assert np.abs(model.scores(X) - expected).max() < 1e-2
 
 
-def test_cplst_of_full_rank_is_ridge_regression_of_centred_labels(made):
+def test_one_partition_is_one_vs_all(made):
+    from metarank.shortlist import OneVsAll
+
     X, Y, X_test, _ = made
-    mean = Y.toarray().mean(axis=0)
-    expected = X_test @ Ridge(X, 1.0).solve(Y.toarray() - mean) + mean
-    assert np.allclose(CPLST(rank=30).fit(X, Y).scores(X_test), expected, atol=1e-5)
+    found = LPSR(rows_a_part=300).fit(X, Y).shortlist(X_test, 3)
+    flat = OneVsAll().fit(X, Y).shortlist(X_test, k=3)
+    assert np.array_equal(found.labels, flat.labels)
 
 
-def test_column_selection_of_all_columns_is_ridge_regression(made):
-    X, Y, X_test, _ = made
-    expected = X_test @ Ridge(X, 1.0).solve(Y.toarray().astype(np.float64))
-    assert np.allclose(CSSP(columns=30).fit(X, Y).scores(X_test), expected, atol=1e-4)
+def test_pairwise_ranker_orders_labels_that_have_words_of_their_own():
+    X = sp.csr_matrix(np.eye(6, dtype=np.float32).repeat(5, axis=0))
+    found = KINDS["RankingSVM"](passes=5).fit(X, X).shortlist(X, 1)
+    assert found.labels.tolist() == np.arange(6).repeat(5).tolist()
 
 
 def test_matching_pursuit_recovers_a_sparse_vector():
@@ -148,8 +143,7 @@ def test_gradients_of_warp_by_finite_differences():
     rng = np.random.default_rng(0)
     X = sp.random(6, 9, 0.4, "csr", random_state=1)
     U, V = rng.standard_normal((9, 4)), rng.standard_normal((7, 4))
-    relevant, drawn, weight = rng.integers(7, size=6), rng.integers(7, size=6), rng.random(6) + 0.5
-    pairs = (X, relevant, drawn, weight)
+    pairs = (X, rng.integers(7, size=6), rng.integers(7, size=6), rng.random(6) + 0.5)
     _, *gradients = warp(U, V, *pairs)
     for M, (at, gradient) in zip((U, V), gradients):
         dense = np.zeros_like(M)
@@ -158,16 +152,15 @@ def test_gradients_of_warp_by_finite_differences():
 
 
 def test_gradient_of_the_softmax_over_cosines_by_finite_differences():
-    rng = np.random.default_rng(0)
     X, near = (sp.random(5, 8, 0.6, "csr", random_state=seed) for seed in (1, 2))
-    W = rng.standard_normal((8, 3))
+    W = np.random.default_rng(0).standard_normal((8, 3))
     _, at, gradient = ranking(W, X, near, 4.0)
     dense = np.zeros_like(W)
     dense[at] = gradient
     assert np.allclose(dense, differences(lambda: ranking(W, X, near, 4.0)[0], W), atol=1e-5)
 
 
-def differences(value, M: np.ndarray, h: float = 1e-6) -> np.ndarray:
+def differences(value: Callable[[], float], M: np.ndarray, h: float = 1e-6) -> np.ndarray:
     out = np.zeros_like(M)
     for at in np.ndindex(*M.shape):
         before = M[at]
@@ -199,7 +192,7 @@ def test_robust_weights_are_the_l1_penalised_squared_hinge(made):
     sign = np.where(Y[:, :3].toarray() > 0, 1, -1).astype(np.float32)
     W = robust_weights(X, sign, 1.0, 2 * largest_square(X, 0), 2000)
 
-    def objective(w, s):
+    def objective(w: np.ndarray, s: np.ndarray) -> float:
         return np.abs(w[:-1]).sum() + (np.maximum(0, 1 - s * (X @ w)) ** 2).sum()
 
     for label in range(3):
@@ -207,27 +200,3 @@ def test_robust_weights_are_the_l1_penalised_squared_hinge(made):
         svm.fit(X[:, :-1], sign[:, label])
         theirs = np.append(svm.coef_.ravel(), svm.intercept_)
         assert objective(W[:, label], sign[:, label]) <= objective(theirs, sign[:, label]) * 1.001
-
-
-# --- the page ------------------------------------------------------------------
-
-
-def test_the_command_writes_all_tables_of_a_tiny_set(tmp_path, made):
-    folder = tmp_path / "data" / "xmlc" / "LastFM-ArtistTags"
-    folder.mkdir(parents=True)
-    X, Y, X_test, Y_test = made
-    for part, taken in (("train", Dataset(X, Y)), ("test", Dataset(X_test, Y_test))):
-        data.write_xc(folder / f"{part}.txt", taken)
-    out, cache = tmp_path / "results.md", tmp_path / "cache"
-    sets = "LastFM-ArtistTags,bibtex"
-    command = [sys.executable, FOLDER / "run.py", "--sets", sets, "--out", out, "--cache", cache]
-    env = {**os.environ, "METARANK_DATA": str(tmp_path / "data")}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "bibtex is left out" in done.stderr
-    page = out.read_text()
-    assert all(f"| {name} |" in page for name in BASELINES)
-    assert "| LastFM-ArtistTags | 100 ways, not balanced (Bonsai) |" in page
-    again = subprocess.run([*command, "--kept"], env=env, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert out.read_text() == page
