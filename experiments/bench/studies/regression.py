@@ -201,6 +201,8 @@ CLAIMS = (
     Above("XReg-t, chosen maxima, above the ridge", CHOSEN_TAIL, (RIDGE,), ("WP@5",)),
     Above("XReg's errors below Parabel's", XREG, ("Parabel",), ("XMAD@5", "XRMSE@5")),
     Above("XReg filters better than Parabel", XREG, ("Parabel",), ("AUPRC",)),
+    Above("XReg, pointwise: errors below Parabel's", "XReg, pointwise", ("Parabel",), ("XMAD@5", "XRMSE@5")),
+    Above("XReg, pointwise, filters better than Parabel", "XReg, pointwise", ("Parabel",), ("AUPRC",)),
     *(
         Above(f"{_LABELWISE}, above {told}", _LABELWISE, (other,), ("WP-l@5",))
         for told, other in (
@@ -235,13 +237,13 @@ def beside(of_set: Mapping[str, Figures]) -> str:
         figures = PAPER.get(printed.get(system, system.partition(", small")[0]))
         if figures:
             ours = [quality[column.replace("PSP", "WP")] for column in PAPER["columns"]]
-            pairs = zip(PAPER["columns"], ours, figures)
-            rows.append([system, *(beside_cell(column, a, b) for column, a, b in pairs)])
+            cells = []
+            for column, own, theirs in zip(PAPER["columns"], ours, figures):
+                is_error = column.startswith("X")
+                told = NONE if is_error and system.startswith("RankSVM") else shown(column, own)
+                cells.append(f"{told} [{theirs:{'.4f' if is_error else '.2f'}}]")
+            rows.append([system, *cells])
     return page_parts.table(["", *PAPER["columns"]], rows)
-
-
-def beside_cell(column: str, ours: float, theirs: float) -> str:
-    return f"{shown(column, ours)} [{theirs:{'.4f' if column.startswith('X') else '.2f'}}]"
 
 
 def table_3(lines: Lines, values: Mapping[str, Mapping[str, Figures]]) -> str:
