@@ -22,8 +22,7 @@ def of_lists(folder: Path, lists: Path) -> dict[str, dict[str, float]]:
 
     F1 is that of the label sets which the system has cut; for all others that of the best threshold there is.
     """
-    Y, Y_test = matrix(folder, "Y"), matrix(folder, "Y_test")
-    exclude = matrix(folder, "exclude_test") if (folder / "exclude_test.npz").is_file() else None
+    Y, Y_test, exclude = matrix(folder, "Y"), matrix(folder, "Y_test"), excluded(folder)
     weights = inv_propensity(Y)
     with np.load(lists) as file:
         arrays = dict(file)
@@ -31,7 +30,7 @@ def of_lists(folder: Path, lists: Path) -> dict[str, dict[str, float]]:
     for name in sorted(
         {key.rpartition("/")[0] for key in arrays if not key.rpartition("/")[2].startswith("cut")}
     ):
-        ranking = Ranking(*_allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), Y.shape[1])
+        ranking = ranking_of(arrays, name, Y.shape[1], exclude)
         values = metrics.evaluate(Y_test, ranking, RANKING, inv_propensity=weights, n_jobs=1)
         values[TAIL] = tail_recall(Y, Y_test, ranking)
         cuts = {metric: _label_set(arrays, metric, Y_test.shape, exclude) for metric in F1}
@@ -59,6 +58,16 @@ def of_scores(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
                 Y_test, None, [judged], Y_pred=sets.astype(np.int8)
             )[judged]
     return {"": {name: float(value) for name, value in values.items()}}
+
+
+def excluded(folder: Path) -> sp.csr_matrix | None:
+    """The pairs of test rows and labels that are out of the question, where there are such."""
+    return matrix(folder, "exclude_test") if (folder / "exclude_test.npz").is_file() else None
+
+
+def ranking_of(arrays: dict, name: str, n_labels: int, exclude: sp.csr_matrix | None = None) -> Ranking:
+    """One of the lists of a cell."""
+    return Ranking(*_allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), n_labels)
 
 
 def _allowed(

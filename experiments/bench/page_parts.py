@@ -44,6 +44,37 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
+def medians(lines: Lines, dataset: str) -> dict[str, Figures]:
+    """The quality of the main lists of each system on a set, others as "SYSTEM, NAME"; medians over seeds."""
+    found: dict[str, list[Figures]] = {}
+    for line in lines:
+        if line["set"] == dataset and "failed" not in line:
+            for name, quality in line["quality"].items():
+                found.setdefault(f"{line['system']}{f', {name}' if name else ''}", []).append(quality)
+    return {
+        row: {key: statistics.median(each[key] for each in of_row) for key in of_row[0]}
+        for row, of_row in found.items()
+    }
+
+
+def failures(lines: Lines, dataset: str) -> str:
+    """Why systems are not in the tables of a set; nothing where all are."""
+    told = [
+        f"{line['system']}: {line['failed']}" for line in lines if line["set"] == dataset and "failed" in line
+    ]
+    return f"Not here: {'; '.join(told)}." if told else ""
+
+
+def chosen(lines: Lines, dataset: str) -> str:
+    """What systems have chosen on held-out training rows, each with its first seed."""
+    told = {}
+    for line in lines:
+        if line["set"] == dataset and line.get("chosen"):
+            values = ", ".join(f"{name} {value:g}" for name, value in line["chosen"].items())
+            told.setdefault(line["system"], f"{line['system']}: {values}")
+    return f"Chosen on held-out training rows: {'; '.join(told.values())}." if told else ""
+
+
 def systems_table(
     lines: Lines, dataset: str, metrics: Sequence[str], costs: Sequence[str] = tuple(COSTS)
 ) -> str:

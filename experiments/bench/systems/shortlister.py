@@ -48,3 +48,10 @@ class System:
     def top(self, predicted: Candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
         scores = next(iter(predicted.scores.values()))
         return top_of_rows(predicted.indptr, predicted.labels, scores, k)
+
+    def figures(self, rows: sp.csr_matrix) -> dict[str, Any]:
+        """How lists are re-ranked."""
+        tail = getattr(self.model, "tail_", None)
+        if tail is None:
+            return {}
+        return {"chosen": {"alpha": self.model.alpha_, "unit means": float(tail.unit_means)}}
