@@ -60,12 +60,13 @@ def paired(columns: Sequence[str]) -> list[str]:
 
 
 BANKING = (
-    "Rows of bank-full.csv, resampled to seven rates of mortgages, {trials} times each: a fifth is set aside, then "
-    "rows are left out on either side until the rate is met. A linear model of the seven numeric "
-    "features, clipped at three deviations; the logistic surrogate over all pairs, by L-BFGS to the end (the "
-    "paper: Adam, for a number of epochs that is lost). Averages over all resamplings of the one file ± "
-    "standard error. How features are scaled is not told, and matters: the claims are tested with quantiles "
-    "too. Clipping was taken by the AUC of single-label models, after such outcomes had been seen."
+    "Rows of bank-full.csv, resampled to seven rates of mortgages, {trials} times each: a fifth is set "
+    "aside, then rows are left out on either side until the rate is met. A linear model of the seven "
+    "numeric features, clipped at three deviations; the logistic surrogate over all pairs, by L-BFGS to "
+    "the end (the paper: Adam, for a number of epochs that is lost). Averages over all resamplings of the "
+    "one file ± standard error. How features are scaled is not told, and matters: the claims are tested "
+    "with quantiles too. Clipping was taken by the AUC of single-label models, after such outcomes had "
+    "been seen."
 )
 
 
@@ -95,7 +96,7 @@ def table3(bank: Answers) -> tuple[Verdicts, str]:
     )
     rates = [verdict(by_rate) for by_rate in apart[..., 2]]
     here = f"smaller at {rates.count(REPRODUCED)} of {len(rates)} rates, greater at {rates.count(REFUTED)}"
-    verdicts.append(("rates", here, of_all([rate == REPRODUCED for rate in rates])))
+    verdicts.append(("rates", here, f"holds at {rates.count(REPRODUCED)}"))
     rows = []
     for name in banking.OBJECTIVES:
         rows.append([name, *(with_error(bank[name][..., c]) for c in range(4))])
@@ -110,11 +111,12 @@ def table3(bank: Answers) -> tuple[Verdicts, str]:
 
 
 FIGURE2 = (
-    "Diff AUC of the Bayes-optimal scorers. x is uniform on [-1, 1]^2 (a grid of 300 x 300), eta_1 = sigmoid"
-    "(a x_1), eta_2 = sigmoid(a (x_2 - b)) with the slope a, and b by pi_2; AUCs are expectations. Shares "
-    "above .5 mirror these. For deterministic, independent labels the gaps are |1/8 - p(1 - p)/2| and "
-    "p(1 - p) at pi_2 = p: loss aggregation's is the greater one where p(1 - p) > 1/12. For noisy labels it is the "
-    "other way round: to divide by pi_2(1 - pi_2) makes up for how little a rare label's eta varies."
+    "Diff AUC of the Bayes-optimal scorers. x is uniform on [-1, 1]^2 (a grid of 300 x 300), eta_1 = "
+    "sigmoid(a x_1), eta_2 = sigmoid(a (x_2 - b)) with the slope a, and b by pi_2; AUCs are expectations. "
+    "Shares above .5 mirror these. For deterministic, independent labels the gaps are |1/8 - p(1 - p)/2| "
+    "and p(1 - p) at pi_2 = p: loss aggregation's is the greater one where p(1 - p) > 1/12. For noisy "
+    "labels it is the other way round: to divide by pi_2(1 - pi_2) makes up for how little a rare label's "
+    "eta varies."
 )
 
 
@@ -151,9 +153,9 @@ def figure2(formulas: Answers) -> tuple[Verdicts, str]:
 ENUMERATION = (
     f"{enumeration.DRAWS} samples of {enumeration.N_ROWS} rows (the paper's number is lost) of a centred "
     f"Gaussian, cut at zero, with rows of all four kinds of which at most {enumeration.MOST_DISAGREEING} "
-    "have labels that disagree. All scorers are tried that give 3 to rows with both labels, 0 to those with none, "
-    "any of 0 to 3 to the others. Integers, without rounding. Weights: all pairs of 1 to 4, and those with "
-    "equal inner weights alpha."
+    "have labels that disagree. All scorers are tried that give 3 to rows with both labels, 0 to those "
+    "with none, any of 0 to 3 to the others. Integers, without rounding. Weights: all pairs of 1 to 4, "
+    "and those with equal inner weights alpha."
 )
 STATED = {
     "product": ("(a) product of the labels", "11 above all others, these in any order"),
@@ -185,9 +187,9 @@ EXAMPLE = (
     "eta_2 = (.88, 1, .6, .5); all orders with ties are tried."
 )
 GROWTH = (
-    f"Corollary C.2, {theory.POINTS} points of equal mass, {theory.DRAWS} draws: what the scorer sum_k eta_k "
-    "falls short of every pair in its own better order, which no scorer can beat, times 10^4. Labels are "
-    "adverse: sums of eta within .1 of each other, sums of labels of opposite skewness."
+    f"Corollary C.2, {theory.POINTS} points of equal mass, {theory.DRAWS} draws: what the scorer sum_k "
+    "eta_k falls short of every pair in its own better order, which no scorer can beat, times 10^4. "
+    "Labels are adverse: sums of eta within .1 of each other, sums of labels of opposite skewness."
 )
 
 
@@ -228,11 +230,12 @@ def examples(formulas: Answers) -> tuple[Verdicts, str]:
 
 
 TABLE6 = (
-    "Diff AUC. x uniform on [-1, 1]^2, eta as in Fig. 2 with slope {slope:g}. The paper draws directions and "
-    "shifts, and its shares are lost: columns do not correspond. As there: {rows:,} rows, {epochs} epochs, "
-    "two hidden layers of {hidden} ReLU units. Ours: Adam, rate {rate:g}, all pairs of batches of {batch}, AUCs "
-    "in expectation in place of 2,000 held-out rows. {seeds} seeds, with the same rows and first weights for "
-    "both aggregations (mean ± standard error; paired difference with interval), one for a label alone."
+    "Diff AUC. x uniform on [-1, 1]^2, eta as in Fig. 2 with slope {slope:g}. The paper draws directions "
+    "and shifts, and its shares are lost: columns do not correspond. As there: {rows:,} rows, {epochs} "
+    "epochs, two hidden layers of {hidden} ReLU units. Ours: Adam, rate {rate:g}, all pairs of batches of "
+    "{batch}, AUCs in expectation in place of 2,000 held-out rows. {seeds} seeds, with the same rows and "
+    "first weights for both aggregations (mean ± standard error; paired difference with interval), one "
+    "for a label alone."
 )
 
 
@@ -262,9 +265,9 @@ def table6(formulas: Answers, *trained: Answers) -> tuple[Verdicts, str]:
 
 
 TWO_TARGETS = (
-    "Not of the paper. The five folds of LETOR (three parts to train, one to test), LambdaRank on the summed "
-    "label or the sum of both LambdaRank losses, {rounds} rounds, nothing tuned. The second target is made: "
-    "{made} Means over folds ± standard error; AUC within queries."
+    "Not of the paper. The five folds of LETOR (three parts to train, one to test), LambdaRank on the "
+    "summed label or the sum of both LambdaRank losses, {rounds} rounds, nothing tuned. The second target "
+    "is made: {made} Means over folds ± standard error; AUC within queries."
 )
 
 
@@ -285,11 +288,11 @@ CHAPTERS: tuple[tuple[str, tuple[str, ...], Callable[..., tuple[Verdicts, str]]]
 )
 LEFT_OUT = {"mslr": "no such data", "helpsteer": "no such data", "prompts": "no such language model"}
 INTRODUCTION = (
-    "Claims of Lukasik et al., [*Bipartite ranking from multiple labels*](https://arxiv.org/abs/2504.11284) "
-    "(2025). *Diff AUC*: how far apart the AUCs of the two labels are; *Min AUC*: the lesser of both. "
-    "Differences are of the same rows, with 95 % intervals. *Reproduced*: all of the interval is on the side "
-    "of the claim; *refuted*: all is on the other; else *undecided*. *Lost*: not in the paper's text as we "
-    "have it."
+    "Claims of Lukasik et al., [*Bipartite ranking from multiple "
+    "labels*](https://arxiv.org/abs/2504.11284) (2025). *Diff AUC*: how far apart the AUCs of the two "
+    "labels are; *Min AUC*: the lesser of both. Differences are of the same rows, with 95 % intervals. "
+    "*Reproduced*: all of the interval is on the side of the claim; *refuted*: all is on the other; else "
+    "*undecided*. *Lost*: not in the paper's text as we have it."
 )
 
 
