@@ -41,7 +41,7 @@ def quality(Y: sp.csr_matrix, scores: Ranking | sp.csr_matrix) -> dict[str, floa
 
 
 def columns(sources: list[sp.csr_matrix], pairs: sp.csr_matrix, counts: np.ndarray) -> np.ndarray:
-    """Of each pair, by source: score, 1 / rank, share of the row's best score; then in how many lists it is, and
+    """Of each pair, by source: score, 1 / rank, share of the row's best score; in how many lists it is, and
     the logarithm of the label's training rows."""
     row, label = rivals.row_of(pairs), pairs.indices
     out = []
