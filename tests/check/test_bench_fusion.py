@@ -110,17 +110,18 @@ def test_training_scores_come_from_other_folds_in_the_order_of_rows(monkeypatch)
     assert all(seen | inside == set(range(12)) and not seen & inside for seen, inside in seen_of)
 
 
-def test_pairs_keep_their_documents():
+def test_pairs_keep_their_documents(tmp_path):
     rng = np.random.default_rng(3)
-    X, grades = rng.random((9, pairs.N_FEATURES)), np.array([0, 1, 0, 2, 0, 0, 1, 0, 0.0])
-    made = pairs.Pairs(X, grades, np.repeat([5, 2, 7], 3), 4, 20, 0)
-    before = made.matrix(made.grades).toarray()
-    assert made.Y.nnz == 3
-    assert made.matrix(made.grades).nnz == 9
-    assert (made.matrix(made.grades).toarray() == before).all()
-    assert before[0, 4:7].sum() == 2  # of query 2, the first
-    for column, x in enumerate(made.X, 4):
-        assert (X[grades == before[:, column].max()] == x).all(axis=1).any()
+    X, grades = rng.random((9, 46)), np.array([0, 1, 0, 2, 0, 0, 1, 0, 3.0])
+    given = {"X": X, "grades": grades, "queries": np.repeat([5, 2, 7], 3), "part": np.repeat([1, 1, 0], 3)}
+    np.savez(tmp_path / "rows.npz", **given)
+    system = pairs.System({"random_state": 0}, 1)
+    system.read(tmp_path)
+    assert system.part.tolist() == [0, 1, 1]
+    assert system.matrix(system.grades).sum(axis=1).A1.tolist() == [4, 2, 1]
+    assert system.matrix(system.grades).nnz == 9
+    for x, grade in zip(system.X, system.grades):
+        assert grades[(x == X).all(axis=1)] == grade
 
 
 def test_a_label_without_rows_is_last(tmp_path):

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,8 @@ def columns(
     has = (rows > 0).astype(np.float32)
     described = []
     for query, documents in ((has, bm25), (rows, normalize(Y.T @ X)), (has, names)):
-        by_word, found = sp.csr_matrix(documents.T, dtype=np.float32), []
-        for start in range(0, rows.shape[0], 500):
-            part = scores[start : start + 500]
-            product = sp.csr_matrix(query[start : start + 500] @ by_word)
-            found.append(np.asarray(product[row_of(part), part.indices]).ravel())
+        lists = enumerate(pairwise(scores.indptr))
+        found = [documents[scores.indices[a:b]] @ query[[i]].toarray().ravel() for i, (a, b) in lists]
         described.append(np.concatenate(found))
     counts = np.bincount(Y.indices, minlength=Y.shape[1])[scores.indices]
     return np.column_stack([scores.data, ranks(scores), *described, np.log1p(counts)])

@@ -69,11 +69,16 @@ class System:
         train, test = ([matrix(f"{part}-{name}") for name in SOURCES] for part in ("train", "test"))
         rows = {name: quality(Y_test, scores) for name, scores in zip(SOURCES, test)}
         of_training = {name: quality(Y, scores)["nDCG@10"] for name, scores in zip(SOURCES, train)}
-        weight = rivals.best_weight(Y, *train)
+        weights = []
+
+        def weighted() -> sp.csr_matrix:
+            weights.append(rivals.best_weight(Y, *train))
+            return rivals.weighted_mean(*test, weights[0])
+
         ways = {
             "reciprocal ranks, k = 60": lambda: rivals.reciprocal_ranks(test),
             "mean": lambda: rivals.weighted_mean(*test, 0.5),
-            "weighted mean": lambda: rivals.weighted_mean(*test, rivals.best_weight(Y, *train)),
+            "weighted mean": weighted,
             "LightGBM LambdaRank": lambda: self.lightgbm(Y, train, test),
             "metarank": lambda: self.metarank(Y, train, test),
         }
@@ -82,7 +87,7 @@ class System:
             answer = way()
             rows[name] = {"CPU s": cpu_seconds() - before, **quality(Y_test, answer)}
         sizes = {"train": Y.shape[0], "test": Y_test.shape[0], "labels": Y.shape[1]}
-        return {"rows": rows, "of training": of_training, "weight": weight, "sizes": sizes}, {}
+        return {"rows": rows, "of training": of_training, "weight": weights[0], "sizes": sizes}, {}
 
     def lightgbm(
         self, Y: sp.csr_matrix, train: list[sp.csr_matrix], test: list[sp.csr_matrix]
