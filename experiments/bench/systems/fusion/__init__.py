@@ -1,0 +1,1 @@
+"""Scores of others fused, re-ranked, as features of pairs; and what one would write oneself."""
