@@ -31,7 +31,7 @@ def of_lists(folder: Path, lists: Path) -> dict[str, dict[str, float]]:
     for name in sorted(
         {key.rpartition("/")[0] for key in arrays if not key.rpartition("/")[2].startswith("cut")}
     ):
-        ranking = Ranking(*_allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), Y.shape[1])
+        ranking = Ranking(*allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), Y.shape[1])
         values = metrics.evaluate(Y_test, ranking, RANKING, inv_propensity=weights, n_jobs=1)
         values[TAIL] = tail_recall(Y, Y_test, ranking)
         cuts = {metric: _label_set(arrays, metric, Y_test.shape, exclude) for metric in F1}
@@ -61,7 +61,7 @@ def of_scores(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
     return {"": {name: float(value) for name, value in values.items()}}
 
 
-def _allowed(
+def allowed(
     labels: np.ndarray, scores: np.ndarray, exclude: sp.csr_matrix | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lists without what is out of the question, the rest moved up."""
