@@ -125,8 +125,8 @@ class LabelEmbedder(Saved, BaseEstimator):
         Number of labels in a training step: those relevant in the batch, filled up with random ones; the
         scores are corrected for the sampling. None: all labels; "auto": at most 4096.
     loss : "bce", "softmax" or "warp"
-        "softmax": cross-entropy of the softmax over the labels of a step, of all with ``sampled_labels=None``;
-        the labels of a row share its target. "warp" is the ranking loss of WSABIE and TagSpace. With both
+        "softmax": cross-entropy of the softmax over the labels of a step (``sampled_labels=None``: all); the
+        labels of a row share its target. "warp" is the ranking loss of WSABIE and TagSpace. With both
         `predict_proba` gives no probabilities.
     bias : "none", "global" or "label"
         b: none, as in the paper, one of all labels, or one of each; alike for every `combine`.

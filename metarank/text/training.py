@@ -208,7 +208,7 @@ def _bce(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def softmax_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over labels; the labels of a row share its target, a row without has none."""
+    """Cross-entropy of the softmax over labels; the labels of a row share its target, none is no loss."""
     share = targets / targets.sum(dim=1, keepdim=True).clamp(min=1)
     return -(share * torch.log_softmax(logits, dim=1)).sum()
 

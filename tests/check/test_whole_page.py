@@ -106,8 +106,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "latency/run.py": None,
     "propensity/run.py": None,
     "scale/run.py": None,
-    "search_filters/run.py": None,
-    "search_filters/plateau.py": ["--kept"],
     "shortlist_speed/run.py": None,
     "xreg/run.py": ["--kept"],
 }

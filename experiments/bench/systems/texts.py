@@ -1,7 +1,7 @@
-"""metarank on raw texts (`named_texts.py`): arguments of `MetaRanker`, and as `table` what it knows of labels.
+"""metarank on raw texts (`named_texts.py`): `MetaRanker`, and a `table` of labels.
 
-`table` has the columns of `read_labels` by the columns of the set's table that they are, one or several;
-without it labels have the set's names. Labels that no part learns from are added by their names after the fit.
+That has the columns of `read_labels` by the columns of the set's table that they are, one or several;
+without it labels have the set's names. Labels never seen are added by their names after the fit.
 """
 
 from __future__ import annotations
