@@ -27,12 +27,8 @@ from metarank.data import Dataset, TextVectorizer, load, load_named, load_pydocs
 from metarank.data.pydocs import own_labels
 
 # Columns of the table of fashion products, by the names that shoppers know them by; others are no filters.
-FASHION = {
-    "gender": "gender",
-    "articleType": "type",
-    "baseColour": "colour",
-    "season": "season",
-    "usage": "usage",
+FASHION = {"articleType": "type", "baseColour": "colour"} | {
+    name: name for name in ("gender", "season", "usage")
 }
 _UNKNOWN = ("", "na", "n/a")
 # Titles have the form "Peter England Men Party Blue Jeans".
@@ -293,10 +289,10 @@ def _named(values: Any) -> list[str]:
 
 # Each gives a Dataset, or with it `own` and `table` of `write`.
 READERS: dict[str, Callable[[], Any]] = {
-    "fashion_styles": lambda: read_fashion_styles(_file("fashion_styles", "styles.csv")),
-    "cooking_stackexchange": _cooking,
-    "product_attribute_values": _attribute_values,
+    "fashion_styles-titles": lambda: read_fashion_styles(_file("fashion_styles", "styles.csv")),
+    "cooking_stackexchange-titles": _cooking,
+    "product_attribute_values-titles": _attribute_values,
     "LLMs4Subjects-dev-en-titles": _llms4subjects,
     "pydocs-texts": _pydocs,
-    "archaeology": _archaeology,
+    "archaeology-titles": _archaeology,
 }

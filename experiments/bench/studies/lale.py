@@ -18,9 +18,9 @@ from declared import Lines, Measure, Study, System
 
 from metarank import Ranking, metrics
 
-SETS = ("fashion_styles-3000", "product_attribute_values", "pydocs-texts")
+SETS = ("fashion_styles-titles-3000", "product_attribute_values-titles", "pydocs-texts")
 UNSEEN = tuple(f"{name}-unseen" for name in SETS)
-PRINTED_SETS = ("fashion_styles", "cooking_stackexchange", "archaeology")
+PRINTED_SETS = ("fashion_styles-titles", "cooking_stackexchange-titles", "archaeology-titles")
 LARGE_SETS = (*PRINTED_SETS, *SETS, "LLMs4Subjects-dev-en-titles")
 # Of all networks alike.
 NETWORKS: dict[str, Any] = {
@@ -29,11 +29,10 @@ NETWORKS: dict[str, Any] = {
     "sampled_labels": 512,
     "learning_rate": 3e-3,
     "steps": 2000,
-    "patience_steps": 300,
+    "patience_steps": 500,
 }
 # What the paper prints: G, H and E of 256, names through ReLU, no bias, all labels in each step.
 PRINTED: dict[str, Any] = {
-    **NETWORKS,
     **dict.fromkeys(("subword_dim", "hidden_dim", "embedding_dim"), 256),
     "encoder": "bilstm",
     "name_activation": "relu",
@@ -53,8 +52,8 @@ NEVER_SEEN, UNSEEN_K = "never seen", 10
 PAPER = ("65.5 → 65.9", "20.8 → 30.2", "30.2 → 33.8", "9.6 → 12.5")  # its Tables 1 and 2
 
 
-def _network(name: str, sets: Sequence[str] = LARGE_SETS, **params: Any) -> System:
-    return System(name, "lale", {**NETWORKS, **params}, sets=tuple(sets))
+def _network(name: str, sets: Sequence[str] = LARGE_SETS, seeds: int | None = None, **params: Any) -> System:
+    return System(name, "lale", {**NETWORKS, **params}, sets=tuple(sets), seeds=seeds)
 
 
 MEANS = tuple(
@@ -71,13 +70,7 @@ MEANS = tuple(
 TAGSPACE = _network("TagSpace-like", combine="id", encoder="mean", loss="warp")
 BAGS = tuple(_network(f"{name}, bags", combine=form, encoder="bow") for name, form in FORMS.items())
 AS_PRINTED = tuple(
-    System(
-        f"{name}, as printed{behind}",
-        "lale",
-        {**PRINTED, "combine": FORMS[name], "loss": loss},
-        sets=PRINTED_SETS,
-        seeds=1,
-    )
+    _network(f"{name}, as printed{behind}", PRINTED_SETS, 1, **PRINTED, combine=FORMS[name], loss=loss)
     for loss, behind in (("bce", ""), ("softmax", ", softmax"))
     for name in ("ID-only", "LALE")
 )
@@ -219,7 +212,7 @@ INTRODUCTION = (
     "*coverage*, the share of all labels that are ever given to a test row, and *F1* of labels of equal "
     "weight that have a test row, after one threshold for all pairs, of greatest micro-F1 on the validation"
     ' part. *Combined* is `combine="concat"`. Networks are alike in sizes, steps (at most 2,000 of 64 '
-    "texts, fewer where a tenth of the training rows gains no more for 300), rate and bias (no label has "
+    "texts, fewer where a tenth of the training rows gains no more for 500), rate and bias (no label has "
     "one of its own); they sum subword vectors, *bags* put the mean through a hidden layer. *As printed*: a"
     " BiLSTM with sizes of 256, names through ReLU, no bias, the cross-entropy of all labels in each step, "
     "or of their *softmax*, until nothing is gained for 2,000 steps. Trees and omikuji read TF-IDF of the "
@@ -234,8 +227,8 @@ IN_SHORT = (
 )
 SIZES = (
     "Parts are 8 : 1 : 1 by a hash of the text without case and blanks: no text is in two of them, and "
-    "texts of the validation and test part are distinct, with the labels of all copies. *NAME-3000*: so "
-    "many training rows. *Head*: the most frequent labels that make up 87 % of the occurrences in training;"
+    "texts of the validation and test part are distinct, with the labels of all copies. A number "
+    "behind a name: so many training rows. *Head*: the most frequent labels that make up 87 % of the occurrences in training;"
     " *tail*: all others with a row."
 )
 BY_ROWS = (
@@ -271,19 +264,7 @@ def _gain(before: list[float], after: list[float]) -> str:
 
 
 def sizes(values: Values) -> str:
-    head = [
-        "set",
-        "rows",
-        "distinct texts",
-        "train",
-        "valid",
-        "test",
-        "labels",
-        "a row",
-        "head",
-        "tail",
-        "no row",
-    ]
+    head = "set, rows, distinct texts, train, valid, test, labels, a row, head, tail, no row".split(", ")
     rows = []
     for name in values.sets:
         of, Y = values.lines.sets[name], sets.matrix(values.lines.data / name, "Y")
@@ -325,7 +306,7 @@ def _study(name: str, sets: Sequence[str], systems: Sequence[System], hours: flo
     return Study(name, sets, systems, of_titles, page, measure, make=named_texts.makers(sets), **more)
 
 
-STUDY = _study("lale", (*SETS, *UNSEEN), (*TREES, *MEANS, TAGSPACE, *PIPELINE), 0.25)
+STUDY = _study("lale", (*SETS, *UNSEEN[:2]), (*TREES, *MEANS, TAGSPACE, *PIPELINE), 0.25)
 LARGE = _study(
     "lale-large",
     (*LARGE_SETS, *UNSEEN),

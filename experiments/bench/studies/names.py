@@ -8,12 +8,12 @@ import page_parts
 from declared import Lines, Measure, Study, System
 
 SETS = (
-    "fashion_styles-3000",
-    "cooking_stackexchange-3000",
-    "product_attribute_values",
+    "fashion_styles-titles-3000",
+    "cooking_stackexchange-titles-3000",
+    "product_attribute_values-titles",
     "LLMs4Subjects-dev-en-titles",
     "pydocs-texts",
-    "archaeology-2000",
+    "archaeology-titles-2000",
 )
 ENGLISH, FINNISH, PYDOCS = SETS[:4], SETS[5:], SETS[4:5]
 METRICS = ("P@1", "nDCG@5", "PSP@5", judging.TAIL)
