@@ -228,8 +228,8 @@ IN_SHORT = (
 SIZES = (
     "Parts are 8 : 1 : 1 by a hash of the text without case and blanks: no text is in two of them, and "
     "texts of the validation and test part are distinct, with the labels of all copies. A number "
-    "behind a name: so many training rows. *Head*: the most frequent labels that make up 87 % of the occurrences in training;"
-    " *tail*: all others with a row."
+    "behind a name: so many training rows. *Distinct*: texts. *Head*: the most frequent labels that make up "
+    "87 % of the occurrences in training; *tail*: all others with a row."
 )
 BY_ROWS = (
     "Recall@5 of pairs of a test row and a label with so many training rows; when the best epoch came, as a"
@@ -264,7 +264,7 @@ def _gain(before: list[float], after: list[float]) -> str:
 
 
 def sizes(values: Values) -> str:
-    head = "set, rows, distinct texts, train, valid, test, labels, a row, head, tail, no row".split(", ")
+    head = ["set", "rows", "distinct", "train", "valid", "test", "labels", "a row", "head", "tail", "no row"]
     rows = []
     for name in values.sets:
         of, Y = values.lines.sets[name], sets.matrix(values.lines.data / name, "Y")
