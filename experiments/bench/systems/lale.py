@@ -29,15 +29,13 @@ class System(texts.System):
         if self.added:
             self.model = self.model.add_labels(self.added)
 
-    def predict(self, texts: list[str], k: int) -> tuple[np.ndarray, np.ndarray]:
-        """With scores; of a softmax those are compared across rows as logarithms of shares of all labels."""
+    def predict(self, texts: list[str], k: int) -> Ranking:
+        """Scores of a softmax are logarithms of shares of all labels: one cut for all rows compares them."""
         if self.model.loss != "softmax":
-            found = self.model.rank(texts, k=k)
-            return found.labels, found.scores
+            return self.model.rank(texts, k=k)
         scores = self.model.decision_function(texts).astype(float)
         scores -= np.logaddexp.reduce(scores, axis=1, keepdims=True)
-        found = Ranking.from_scores(scores, k, n_jobs=1)
-        return found.labels, found.scores
+        return Ranking.from_scores(scores, k, n_jobs=1)
 
     def figures(self, rows: list[str]) -> dict[str, float]:
         """The size, and when the best epoch came, as a share of the greatest number."""

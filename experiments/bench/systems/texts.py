@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import metarank
-from metarank import MetaRanker
+from metarank import MetaRanker, Ranking
 from metarank.data import Dataset, read_labels
 
 
@@ -46,10 +46,10 @@ class System:
         self.model.save(folder)
         self.model = metarank.load(folder)
 
-    def top(self, predicted: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The lists with ids of the set, and what a cut compares across rows."""
-        labels, chances = predicted
-        return np.where(labels >= 0, self.to_set[np.maximum(labels, 0)], -1), chances.astype(np.float32)
+    def top(self, predicted: Ranking, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The lists with ids of the set."""
+        labels = predicted.labels
+        return np.where(labels >= 0, self.to_set[np.maximum(labels, 0)], -1), predicted.scores
 
     # --- what differs between models of texts ---------------------------------------------
 
@@ -68,13 +68,8 @@ class System:
         if new:
             self.model.update_labels(add=new)
 
-    def predict(self, texts: list[str], k: int) -> tuple[np.ndarray, np.ndarray]:
-        """In the order of the ranking, with probabilities, by which label sets are cut."""
-        labels = self.model.rank(texts, k=k).labels
-        chances = sp.csr_matrix(self.model.predict_proba(texts))
-        row = np.repeat(np.arange(len(labels)), labels.shape[1])
-        chance = np.asarray(chances[row, np.maximum(labels, 0).ravel()]).reshape(labels.shape)
-        return labels, np.where(labels >= 0, chance, -np.inf)
+    def predict(self, texts: list[str], k: int) -> Ranking:
+        return self.model.rank(texts, k=k)
 
     def _described(self, row: dict[str, Any]) -> dict[str, Any]:
         of = {role: columns for role, columns in self.table.items() if isinstance(columns, str)}
