@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 import sets
 
-from metarank.data import Dataset, TextVectorizer, load, load_named, load_pydocs
+from metarank.data import Dataset, TextVectorizer, load, load_named, load_pydocs, read_vocabulary
 from metarank.data.pydocs import own_labels
 
 # Columns of the table of fashion products, by the names that shoppers know them by; others are no filters.
@@ -34,7 +34,6 @@ _UNKNOWN = ("", "na", "n/a")
 # Titles have the form "Peter England Men Party Blue Jeans".
 _FOR_WHOM = re.compile(r"(?:men|women|man|woman|boy|girl|kid|unisex|infant|teen)s?(?:['’`]?s?)")
 _BRAND_WORDS, _BRAND_TITLES = 4, 5
-_YSO = "http://www.yso.fi/onto/yso/"
 _LANGUAGES = ("fi", "en", "sv")
 _SHARES = (0.8, 0.9)  # where the training and the validation part end
 UNSEEN_SHARE = 0.1
@@ -230,33 +229,24 @@ def _llms4subjects() -> Dataset:
 def _archaeology() -> tuple[Dataset, None, list[dict[str, Any]]]:
     """Finnish titles and subjects of YSO, with their names in three languages and their relations."""
     source = sets.DATA / "annif" / "archaeology"
+    of = {language: read_vocabulary(source / "yso-archaeology.ttl", language) for language in _LANGUAGES}
+    known = of["fi"]
+    place = {uri: i for i, uri in enumerate(known.ids)}
     table = []
-    for block in re.split(r"\n\s*\n", (source / "yso-archaeology.ttl").read_text()):
-        if concept := re.match(r"yso:(p\d+)\s+rdf:type\s[^;]*skos:Concept\b", block):
-            found = {key: re.search(rf"skos:{key}\s([^;]*)", block) for key in ("prefLabel", "altLabel")}
-            named = {key: re.findall(r'"([^"]*)"@(\w+)', of[1]) if of else [] for key, of in found.items()}
-            names = {language: text for text, language in named["prefLabel"]}
-            others = [text for text, language in named["altLabel"] if language == "fi"]
-            near = {key: re.search(rf"skos:{key}\s([^;.]*)", block) for key in ("broader", "related")}
-            near = {key: re.findall(r"yso:(p\d+)", of[1]) if of else [] for key, of in near.items()}
-            row = {f"name_{language}": names.get(language, names["fi"]) for language in _LANGUAGES}
-            table.append({"id": concept[1], **row, "others": others, **near})
-    ids = {row["id"] for row in table}
-    for row in table:
-        row |= {key: [label for label in row[key] if label in ids] for key in ("broader", "related")}
+    for uri, i in place.items():
+        near = {"broader": known.parents[i].indices, "related": known.related[i].indices}
+        row = {key: [known.ids[label] for label in labels] for key, labels in near.items()}
+        names = {f"name_{language}": of[language].names[i] or known.names[i] for language in _LANGUAGES}
+        table.append({"id": uri, **names, "others": known.alternative_names[i], **row})
     rows = (line.split("\t") for line in _lines(source / "documents.tsv"))
-    records = [(text, [uri.strip("<>").removeprefix(_YSO) for uri in uris.split()]) for text, uris in rows]
-    records = [(text, labels) for text, labels in records if ids >= set(labels)]
-    place = {row["id"]: i for i, row in enumerate(table)}
-    pairs = np.array([(i, place[label]) for i, (_, labels) in enumerate(records) for label in labels])
-    Y = sp.csr_matrix((np.ones(len(pairs), np.float32), pairs.T), (len(records), len(table)))
-    Y.data[:] = 1
-    names = [row["name_fi"] for row in table]
-    return (
-        Dataset(texts=[text for text, _ in records], Y=Y, label_names=names, name="archaeology"),
-        None,
-        table,
-    )
+    records = [(text, [uri.strip("<>") for uri in uris.split()]) for text, uris in rows]
+    # Two records have a subject that the vocabulary lacks.
+    records = [(text, labels) for text, labels in records if place.keys() >= set(labels)]
+    Y = sp.lil_matrix((len(records), len(table)), dtype=np.float32)
+    for i, (_, labels) in enumerate(records):
+        Y[i, [place[label] for label in labels]] = 1
+    texts = [text for text, _ in records]
+    return Dataset(texts=texts, Y=Y.tocsr(), label_names=known.names, name="archaeology"), None, table
 
 
 def _pydocs() -> tuple[Dataset, np.ndarray, list[dict[str, Any]]]:

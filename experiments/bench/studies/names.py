@@ -70,7 +70,8 @@ def page(lines: Lines) -> str:
     parts += ["## In short: the gain over no names", gains(lines)]
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS, COSTS)
-        parts += [f"## {name}", page_parts.sizes(described), table]
+        judged = {**described, "n_test": described["n_valid"] + described["n_test"]}
+        parts += [f"## {name}", page_parts.sizes(judged), table]
     return "\n\n".join(parts)
 
 
