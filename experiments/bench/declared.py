@@ -24,6 +24,7 @@ class System:
     peer : name of an environment (`peer_environments.py`), None for this one
     sets : patterns of names of the sets that it runs on
     kept : whether its line in `peers.jsonl` may stand for a run
+    seeds : at most so many, where a study has more
     """
 
     name: str
@@ -32,6 +33,7 @@ class System:
     peer: str | None = None
     sets: tuple[str, ...] = ("*",)
     kept: bool = False
+    seeds: int | None = None
 
     def runs_on(self, dataset: str) -> bool:
         return any(fnmatch(dataset, pattern) for pattern in self.sets)
@@ -80,7 +82,7 @@ class Study:
             if name in sets
             for seed in range(self.seeds)
             for system in self.systems
-            if system.runs_on(name)
+            if system.runs_on(name) and (system.seeds is None or seed < system.seeds)
         ]
 
 

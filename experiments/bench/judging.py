@@ -67,10 +67,10 @@ def excluded(folder: Path) -> sp.csr_matrix | None:
 
 def ranking_of(arrays: dict, name: str, n_labels: int, exclude: sp.csr_matrix | None = None) -> Ranking:
     """One of the lists of a cell."""
-    return Ranking(*_allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), n_labels)
+    return Ranking(*allowed(arrays[f"{name}/labels"], arrays[f"{name}/scores"], exclude), n_labels)
 
 
-def _allowed(
+def allowed(
     labels: np.ndarray, scores: np.ndarray, exclude: sp.csr_matrix | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lists without what is out of the question, the rest moved up."""

@@ -58,7 +58,8 @@ def trained(system: Any, job: dict, folder: Path, figures: dict[str, Any]) -> di
         system.save(model)
         files = sorted(path for path in model.rglob("*") if path.is_file())
         figures["model_mib"] = sum(path.stat().st_size for path in files) / 2**20
-        X_test = sp.load_npz(folder / "X_test.npz")
+        own = hasattr(system, "test_rows")
+        X_test = system.test_rows(folder) if own else sp.load_npz(folder / "X_test.npz")
         figures["single_wall_ms"], figures["single_ms"] = one_by_one(system, X_test, k, job["singles"])
         rows = system.prepare(X_test)
         predicted: list[Any] = []

@@ -94,7 +94,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         * "lale": ``f_id * f_text``, entry by entry;
         * "id": ``f_id``; names are not used;
         * "text": ``f_text``;
-        * "concat": ``tanh(W [f_id; f_text] + c)``;
+        * "concat": ``tanh(W [f_id; f_text] + c)``, the paper's Combined;
         * "gile": ``w * f_text``, one linear layer for all labels over ``q * f_text``.
     encoder : "bilstm", "cnn", "bow" or "mean"
         Encoder of queries and of names. "cnn": the maximum over windows of three subwords; "bow": the mean
@@ -124,10 +124,12 @@ class LabelEmbedder(Saved, BaseEstimator):
     sampled_labels : "auto", int or None
         Number of labels in a training step: those relevant in the batch, filled up with random ones; the
         scores are corrected for the sampling. None: all labels; "auto": at most 4096.
-    loss : "bce" or "warp"
-        "warp" is the ranking loss of WSABIE and TagSpace; `predict_proba` then gives no probabilities.
-    bias : "auto", "label" or "global"
-        b of each label, or one of all. "auto": "label" for "id" and "concat".
+    loss : "bce", "softmax" or "warp"
+        "softmax": cross-entropy of the softmax over the labels of a step (``sampled_labels=None``: all); the
+        labels of a row share its target. "warp" is the ranking loss of WSABIE and TagSpace. With both
+        `predict_proba` gives no probabilities.
+    bias : "none", "global" or "label"
+        b: none, as in the paper, one of all labels, or one of each; alike for every `combine`.
     name_activation : "linear" or "relu"
         Activation at the end of the names' encoder. "relu" is the paper's. Since q is never negative
         either, no entry of q can then lower a score, and training often stops short.
@@ -182,8 +184,8 @@ class LabelEmbedder(Saved, BaseEstimator):
     dropout: float = 0.0
     id_penalty: float = 0.0
     sampled_labels: int | Literal["auto"] | None = "auto"
-    loss: Literal["bce", "warp"] = "bce"
-    bias: Literal["auto", "label", "global"] = "auto"
+    loss: Literal["bce", "softmax", "warp"] = "bce"
+    bias: Literal["none", "global", "label"] = "global"
     name_activation: Literal["linear", "relu"] = "linear"
     n_jobs: int | None = None
     random_state: Any = 0

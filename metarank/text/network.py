@@ -94,7 +94,7 @@ class Network(nn.Module):
     * "id": ``f = f_id``;
     * "text": ``f = f_text``;
     * "gile": ``f = w * f_text``;
-    * "concat": ``f = tanh(W [f_id; f_text] + c)``;
+    * "concat": ``f = tanh(W [f_id; f_text] + c)``, the paper's Combined;
     * "lale": ``f = f_id * f_text``, entry by entry.
 
     The parameters are those of `LabelEmbedder`. The query's encoder ends in ReLU,
@@ -126,8 +126,10 @@ class Network(nn.Module):
             self.project: nn.Linear = nn.Linear(2 * embedding_dim, embedding_dim)
         if combine == "gile":
             self.scale: nn.Parameter = nn.Parameter(torch.ones(embedding_dim))
-        own = params.bias == "label" or (params.bias == "auto" and combine in ("id", "concat"))
-        self.bias: nn.Embedding = nn.Embedding(n_labels if own else 1, 1, sparse=True)
+        self.bias: nn.Embedding = nn.Embedding(n_labels if params.bias == "label" else 1, 1, sparse=True)
+        if params.bias == "none":
+            self.bias.weight.data.zero_()
+            self.bias.weight.requires_grad = False
 
     @property
     def id_center(self) -> float:

@@ -72,7 +72,8 @@ def trained(
     with torch_threads(n_jobs), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Network(model, len(subwords), Y.shape[1])
-        network.bias.weight.data[:, 0] = _log_odds(learned.Y, network.bias.num_embeddings)
+        if model.bias != "none":
+            network.bias.weight.data[:, 0] = _log_odds(learned.Y, network.bias.num_embeddings)
         if model.encoder == "mean":
             report("learning subword vectors", 0.0)
             first = first_vectors(
@@ -206,6 +207,12 @@ def _bce(logits: Tensor, targets: Tensor) -> Tensor:
     return binary_cross_entropy_with_logits(logits, targets, reduction="sum")
 
 
+def softmax_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of the softmax over labels; the labels of a row share its target, none is no loss."""
+    share = targets / targets.sum(dim=1, keepdim=True).clamp(min=1)
+    return -(share * torch.log_softmax(logits, dim=1)).sum()
+
+
 def warp_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Weighted approximate-rank pairwise loss (Weston et al., 2011), as TagSpace learns with.
 
@@ -222,7 +229,11 @@ def warp_loss(logits: Tensor, targets: Tensor) -> Tensor:
     return (weight * lead.sum(dim=1)).sum()
 
 
-_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"bce": _bce, "warp": warp_loss}
+_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "bce": _bce,
+    "softmax": softmax_loss,
+    "warp": warp_loss,
+}
 
 
 def _quality(network: Network, held_out: Data, n_jobs: int) -> float:

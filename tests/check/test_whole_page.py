@@ -102,8 +102,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "extreme/alone.py": None,
     "latency/run.py": None,
     "scale/run.py": None,
-    "search_filters/run.py": None,
-    "search_filters/plateau.py": ["--kept"],
     "shortlist_speed/run.py": None,
 }
 

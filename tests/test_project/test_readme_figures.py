@@ -186,17 +186,17 @@ def test_one_vs_all_beside_that_of_pecos():
     assert "On Wikispeedia-Links none of" in DOCS["shortlisters.md"]
 
 
-def test_embeddings_are_behind_label_trees_on_every_set():
+def test_embeddings_are_behind_label_trees_but_on_documentation():
     sets = {
         heading: rows
-        for heading, rows in tables(page("search_filters/results.md"))
+        for heading, rows in tables(page("lale.md"))
         if rows and "P@5" in rows[0] and rows[0].get("") == "FastXML"
     }
-    assert len(sets) == 5
-    for rows in sets.values():
+    assert len(sets) > 2
+    for name, rows in sets.items():
         ndcg = {row[""]: float(re.sub(r"\*| ±.*", "", row["nDCG@5"])) for row in rows}
-        trees = min(ndcg["Parabel"], ndcg["omikuji"])
-        assert max(ndcg[m] for m in ("ID-only", "Text-only", "Combined", "LALE")) < trees
+        networks = max(ndcg[model] for model in ("ID-only", "Text-only", "Combined", "LALE"))
+        assert (networks < ndcg["Parabel"]) is not name.startswith("pydocs")
 
 
 def test_memory_of_the_largest_set():

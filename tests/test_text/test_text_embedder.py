@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 from metarank.text.network import Network  # noqa: E402
-from metarank.text.training import labels_of_step, warp_loss  # noqa: E402
+from metarank.text.training import labels_of_step, softmax_loss, warp_loss  # noqa: E402
 
 COMBINES = ("lale", "id", "text", "concat", "gile")
 COLOURS = ["red", "green", "blue", "white", "black"]
@@ -127,6 +127,27 @@ def test_warp_by_hand():
     assert loss.item() == pytest.approx(0.75 * 1.75)
 
 
+def test_softmax_by_hand_and_against_its_slow_twin():
+    # Shares 1/4 and 3/4: one label; both, of which each is half of the target; none.
+    logits = torch.tensor([[0.0, np.log(3)]] * 3)
+    losses = [softmax_loss(logits[:1], torch.tensor([row])).item() for row in ([1.0, 0], [1.0, 1], [0.0, 0])]
+    np.testing.assert_allclose(losses, [np.log(4), (np.log(4) + np.log(4 / 3)) / 2, 0], rtol=1e-6)
+    rng = np.random.default_rng(0)
+    scores, relevant = rng.normal(size=(20, 7)) * 5, rng.random((20, 7)) < 0.3
+    expected = 0.0
+    for row, mask in zip(scores, relevant):
+        shares = np.exp(row) / np.exp(row).sum()
+        expected += -np.log(shares[mask]).mean() if mask.any() else 0
+    found = softmax_loss(torch.from_numpy(scores), torch.from_numpy(relevant).double())
+    assert found.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("combine", COMBINES)
+def test_no_form_has_a_bias_of_its_own(combine):
+    assert len(set(fitted(combine=combine, n_epochs=1).label_bias_)) == 1
+    assert not fitted(combine=combine, n_epochs=2, bias="none").label_bias_.any()
+
+
 def test_labels_of_a_step_are_the_relevant_ones_and_random_others():
     Y = sp.csr_matrix((np.random.default_rng(0).random((30, 12)) < 0.1).astype(np.float32))
     rng = np.random.default_rng(1)
@@ -153,6 +174,7 @@ def test_labels_of_a_step_are_the_relevant_ones_and_random_others():
         *({"combine": c, "encoder": e} for c in COMBINES for e in ("bow", "mean")),
         *({"encoder": e} for e in ("bilstm", "cnn")),
         {"loss": "warp"},
+        {"loss": "softmax", "bias": "none"},
         {"dropout": 0.3, "n_epochs": 15},
     ],
     ids=str,

@@ -8,6 +8,7 @@ prepare(X)                   rows in the form that `predict` takes; not part of 
 predict(rows, k)             the k best labels of each row, in the system's own form
 top(predicted, k)            (labels, scores) of shape (n, k), best first, padded with -1
 
+test_rows(folder)            instead of the matrix, where test rows are something else: an array
 arrays(predicted, rows)      instead of `top`, where answers are no lists: what is judged, by name
 
 and, where it has more to show than its lists:
