@@ -47,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.study.split(",")
     if unknown := set(wanted) - set(STUDIES):
         parser.error(f"--study must be among {', '.join(STUDIES)}, got {', '.join(sorted(unknown))}")
-    found = [importlib.import_module(f"studies.{name}").STUDY for name in wanted]
-    studies = [study for study in found if study.large is options.large]
+    modules = [importlib.import_module(f"studies.{name}") for name in wanted]
+    found = [getattr(module, name, None) for module in modules for name in ("STUDY", "LARGE")]
+    studies = [study for study in found if study and study.large is options.large]
     named = sorted({name for study in studies for name in study.sets})
     chosen = options.sets.split(",") if options.sets else named
     if unknown := set(chosen) - set(named):
@@ -61,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     whole = clean and not options.sets
     for study in studies:
         command = f"make bench{'-large' if study.large else ''}"
-        command += "" if set(wanted) == set(STUDIES) else f" STUDY={study.name}"
+        command += "" if set(wanted) == set(STUDIES) else f" STUDY={options.study}"
         write(study, bench, chosen, command, ROOT / "experiments" if whole else options.folder / "part")
     if whole:
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):

@@ -19,6 +19,6 @@ class Progress:
             self.count += 1
             spent = time.perf_counter() - self.started
             left = spent / self.count * (self.total - self.count)
-            told = line.get("failed") or f"{line['train_s']:.1f} s, {line['batch_ms']:.3f} ms a row"
+            told = line.get("failed") or f"{line['train_s']:.1f} s"
             place = f"{self.count}/{self.total}, {spent / 60:.0f} min, about {left / 60:.0f} left"
             print(f"[{place}] {cell}: {told}", file=sys.stderr, flush=True)

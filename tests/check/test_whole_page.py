@@ -97,15 +97,12 @@ def test_a_narrowed_run_writes_elsewhere_whatever_it_has(tmp_path, capsys):
 # and nothing is kept.
 COMMANDS: dict[str, list[str] | None] = {
     "aggregation/run.py": ["--only", "counterexample"],
-    "annif/run.py": [],
     "baselines/run.py": ["--kept"],
     "before_after/run.py": None,
     "extreme/run.py": None,
     "extreme/alone.py": None,
     "fusion/run.py": None,
-    "latency/run.py": None,
     "propensity/run.py": None,
-    "scale/run.py": None,
     "search_filters/run.py": None,
     "search_filters/plateau.py": ["--kept"],
     "shortlist_speed/run.py": None,
