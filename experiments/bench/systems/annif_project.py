@@ -4,8 +4,6 @@ Annif has two data folders. In `part` the sources of ensembles are trained witho
 ensembles, on which these are trained: scores of records that a source has learned by heart teach an ensemble
 to trust it too much. In `full` every project but the neural ensemble is trained on all training records, and
 a copy of that ensemble from `part` stands beside them.
-
-annif_project.py command COMMAND ... and annif_project.py suggest PROJECT CORPUS OUT.npz are such steps.
 """
 
 from __future__ import annotations
@@ -21,15 +19,16 @@ import tempfile
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from systems.forms import top_of_csr
+
 LIMIT = 100
-METRICS = ("NDCG@10", "F1@5")
+STEP = Path(__file__).resolve().with_name("annif_step.py")
 _WORDS = {"min_df": 2, "ngram": 2}
 # Settings of projects.cfg beside name, language, vocabulary and analyzer, as Annif's tutorial has them.
 PROJECTS: dict[str, dict[str, Any]] = {
@@ -89,8 +88,6 @@ def check_metarank() -> None:
 
 def lists(folder: Path, out: Path) -> tuple[np.ndarray, np.ndarray]:
     """Suggestions that were kept, in the set's order of subjects; equal scores are in that order."""
-    from systems.forms import top_of_csr
-
     uris = json.loads((folder / "subjects.json").read_text())["uris"]
     place = {uri: i for i, uri in enumerate(uris)}
     with np.load(out) as kept:
@@ -172,7 +169,7 @@ class Annif:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self.configuration(project))
         places = {"ANNIF_DATADIR": str(file.parent), "ANNIF_PROJECTS": str(file)}
-        return run([sys.executable, str(Path(__file__).resolve()), *command], places)
+        return run([sys.executable, str(STEP), *command], places)
 
     def configuration(self, project: str) -> str:
         """The text of projects.cfg for a project and its sources."""
@@ -210,52 +207,3 @@ def run(command: list[str], variables: dict[str, str]) -> Done:
     last = text.rpartition("\n")[2]
     answer = json.loads(last) if last.startswith("{") else {}
     return Done(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text, answer)
-
-
-# --- within the process of a step ---------------------------------------------------
-
-
-def command(*arguments: str) -> None:
-    from annif.cli import cli
-
-    sys.argv = ["annif", *arguments]
-    cli()
-
-
-def suggest(name: str, corpus: str, out: str) -> None:
-    """Keep the hundred best subjects of each document; print the CPU seconds of the suggestions alone, and
-    what Annif's own evaluation makes of them."""
-    import annif.eval
-    import annif.registry
-    from annif.corpus import DocumentFileTSV
-    from clocks import cpu_seconds
-
-    with annif.create_flask_app().app_context():
-        project = annif.registry.get_project(name)
-        project.initialize()
-        batches = list(DocumentFileTSV(corpus, project.subjects).doc_batches)
-        # What is loaded or compiled by a first answer is not the price of a document.
-        project.suggest(list(islice(batches[0], 2)))
-        judge, parts, used = annif.eval.EvaluationBatch(project.subjects), [], 0.0
-        for documents in batches:
-            before = cpu_seconds()
-            found = project.suggest(documents)
-            used += cpu_seconds() - before
-            found = found.filter(limit=LIMIT)
-            judge.evaluate_many(found, [document.subject_set for document in documents])
-            parts.append(sp.csr_matrix(found.array))
-        scores = sp.vstack(parts).tocsr()
-        uris = np.array([subject.uri for subject in project.subjects])
-        np.savez_compressed(out, data=scores.data, indices=scores.indices, indptr=scores.indptr, uris=uris)
-        print(json.dumps({"CPU s": used, "annif": judge.results(METRICS)}))
-
-
-if __name__ == "__main__":
-    # Not this folder, in which files are called as the packages that they use.
-    sys.path[:1] = []
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
-    if "backend=metarank" in Path(os.environ["ANNIF_PROJECTS"]).read_text():
-        from metarank.apps.annif import register
-
-        register()
-    {"command": command, "suggest": suggest}[sys.argv[1]](*sys.argv[2:])
