@@ -13,7 +13,6 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +36,6 @@ class Raw:
     language: str
     files: list[Path]
     turtle: str | None = None
-
-
-def maker(read: Callable[[], Raw]) -> Callable[[Path], Figures]:
-    """What makes a set of what is read, see `sets.prepare`."""
-    return lambda folder: write(read(), folder)
 
 
 def write(raw: Raw, folder: Path) -> Figures:

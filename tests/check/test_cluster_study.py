@@ -29,8 +29,8 @@ def run(n_rows: int, n_workers: int = 1) -> dict:
 
 def test_power_law_of_what_grows_with_the_root():
     law = cluster.fitted([100, 400, 900], [10, 20, 30])
-    assert law.exponent == pytest.approx(0.5)
-    assert law(10_000) == pytest.approx(100)
+    assert law[0] == pytest.approx(0.5)
+    assert cluster.at(law, 10_000) == pytest.approx(100)
 
 
 def test_forecast_by_hand(monkeypatch):

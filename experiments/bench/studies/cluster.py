@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import page_parts
@@ -29,20 +30,14 @@ def maker(n_rows: int, test_rows: int = 2000) -> Callable[[Path], Figures]:
     return make
 
 
-class Law(NamedTuple):
-    """A quantity as ``factor * n ** exponent``, n the number of rows."""
-
-    factor: float
-    exponent: float
-
-    def __call__(self, n: float) -> float:
-        return float(self.factor * n**self.exponent)
-
-
-def fitted(n: Sequence[float], values: Sequence[float]) -> Law:
-    """By least squares on the logarithms."""
+def fitted(n: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """The power law of the number of rows as its exponent and the logarithm of its factor."""
     exponent, shift = np.polyfit(np.log(n), np.log(np.maximum(values, 1e-9)), 1)
-    return Law(float(np.exp(shift)), float(exponent))
+    return float(exponent), float(shift)
+
+
+def at(law: tuple[float, float], n: float) -> float:
+    return math.exp(law[1]) * n ** law[0]
 
 
 def quantities(run: Figures) -> dict[str, float]:
@@ -56,7 +51,7 @@ def quantities(run: Figures) -> dict[str, float]:
     return found | {"data": run["training_set_bytes"], "model": run["model_bytes"]}
 
 
-def laws(runs: Mapping[int, Figures]) -> dict[str, Law]:
+def laws(runs: Mapping[int, Figures]) -> dict[str, tuple[float, float]]:
     """Of runs with one worker, by their number of rows."""
     found = [quantities(run) for run in runs.values()]
     return {name: fitted(list(runs), [of[name] for of in found]) for name in found[0]}
@@ -75,19 +70,20 @@ def forecast(runs: Mapping[int, Figures], n: int) -> dict[str, float]:
     Every fit has a machine of its own; all cores propose and describe; one machine ranks. The training set
     goes along a tree of transfers. A worker holds it, an index of its size, the model, and what is bounded.
     """
-    found, largest, ranked = laws(runs), max(runs), min(n, RANKED_ROWS)
+    there, largest = ({name: at(law, m) for name, law in laws(runs).items()} for m in (n, max(runs)))
+    ranked = min(n, RANKED_ROWS)
     machine, every = CORES * EFFICIENCY, NODES * CORES * EFFICIENCY
-    data, model = found["data"](n), found["model"](n)
+    data, model = there["data"], there["model"]
     network = ((1 + float(np.ceil(np.log2(NODES)))) * data + 2 * model) / BANDWIDTH
-    seconds = network + 2 * found["longest fit"](n) / machine  # without a fold, then on all rows
-    seconds += ranked * (found["propose"](n) + found["describe"](n)) / every
+    seconds = network + 2 * there["longest fit"] / machine  # without a fold, then on all rows
+    seconds += ranked * (there["propose"] + there["describe"]) / every
     # Ranker and client look at no more than their rows, however many there are.
-    seconds += ranked * (found["rank"](largest) / machine + found["client"](largest))
+    seconds += ranked * (largest["rank"] / machine + largest["client"])
     bounded = (max(r["peak_bytes"]) - 2.0 * r["training_set_bytes"] - r["model_bytes"] for r in runs.values())
     return {
         "fit, hours": seconds / 3600,
         "of these the network": network / 3600,
-        "ranking all rows, hours": found["answer"](n) * n / every / 3600,
+        "ranking all rows, hours": there["answer"] * n / every / 3600,
         "memory of a machine, GB": (2 * data + model + max(0.0, *bounded)) / 1e9,
         "moved, GB": (NODES * data + 2 * model) / 1e9,
     }
@@ -137,14 +133,14 @@ def page(lines: Lines) -> str:
     return "\n\n".join(parts)
 
 
-def exponents(found: Mapping[str, Law], other: Figures | None, lines: Lines) -> str:
+def exponents(found: Mapping[str, tuple[float, float]], other: Figures | None, lines: Lines) -> str:
     """The laws; what they say of a set that was run, beside what it took."""
     head = ["quantity", "exponent of n", f"at {TARGET:,} rows"]
     head += [f"{YSO}, by the laws", "measured"] if other else []
     rows = []
     for name, law in found.items():
-        beside = [law(lines.sets[YSO]["n"]), quantities(other)[name]] if other else []
-        rows.append([name, f"{law.exponent:.2f}", *(f"{value:.3g}" for value in (law(TARGET), *beside))])
+        beside = [at(law, lines.sets[YSO]["n"]), quantities(other)[name]] if other else []
+        rows.append([name, f"{law[0]:.2f}", *(f"{value:.3g}" for value in (at(law, TARGET), *beside))])
     return page_parts.table(head, rows)
 
 
@@ -175,14 +171,11 @@ STUDY = Study(
     make={name: maker(size) for name, size in SIZES.items()},
     alone=True,
 )
-LARGE = Study(
-    "cluster_large",
-    (*SIZES, YSO),
-    (ONE, TWO),
-    None,
-    page,
-    Measure(limit=3600),
-    STUDY.make,
+LARGE = replace(
+    STUDY,
+    name="cluster_large",
+    sets=(*SIZES, YSO),
+    systems=(ONE, TWO),
+    measure=Measure(limit=3600),
     large=True,
-    alone=True,
 )

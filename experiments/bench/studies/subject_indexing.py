@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import corpora
@@ -15,9 +16,9 @@ from sets import matrix
 from metarank import Ranking, metrics
 
 MAKE = {
-    "LLMs4Subjects-dev-en-subjects": corpora.maker(corpora.llms4subjects),
-    "archaeology-subjects": corpora.maker(corpora.archaeology),
-    "tib_records_en-subjects": corpora.maker(corpora.tib),
+    "LLMs4Subjects-dev-en-subjects": lambda folder: corpora.write(corpora.llms4subjects(), folder),
+    "archaeology-subjects": lambda folder: corpora.write(corpora.archaeology(), folder),
+    "tib_records_en-subjects": lambda folder: corpora.write(corpora.tib(), folder),
 }
 METRICS = ("nDCG@10", "F1@5", "R@10", "unseen, named", "unseen")
 # What is to be reached beside the best of Annif's ensembles.
@@ -28,14 +29,11 @@ def _annif(name: str, project: str) -> System:
     return System(name, "annif_project", {"project": project}, "annif", kept=project != "metarank")
 
 
-SINGLE = tuple(
-    _annif(name, project)
-    for name, project in (
-        ("tfidf", "tfidf"),
-        ("omikuji, Parabel", "parabel"),
-        ("omikuji, Bonsai", "bonsai"),
-        ("MLLM", "mllm"),
-    )
+SINGLE = (
+    _annif("tfidf", "tfidf"),
+    _annif("omikuji, Parabel", "parabel"),
+    _annif("omikuji, Bonsai", "bonsai"),
+    _annif("MLLM", "mllm"),
 )
 SIMPLE = _annif("simple ensemble, Bonsai 2 : MLLM 1", "simple")
 TUNED = _annif("simple ensemble, weights by hyperopt", "tuned")
@@ -77,18 +75,13 @@ def page(lines: Lines) -> str:
 
 def differences(lines: Lines) -> list[str]:
     """How far the figures are from those of Annif's own evaluation of the same suggestions."""
-    found = [
-        (abs(100 * (line["quality"][""][ours] - line["annif"][theirs])), ours, line)
-        for line in lines
-        if "annif" in line
-        for ours, theirs in (("nDCG@10", "NDCG@10"), ("F1@5", "F1@5"))
-    ]
-    if not found:
-        return []
-    most, metric, line = max(found, key=lambda one: one[0])
-    where = f"{metric} of {line['system']} on {line['set'].removesuffix('-subjects')}"
-    told = f"Annif's own evaluation of the same suggestions differs by {most:.2f} at most ({where})"
-    return [f"{told}: it orders equal scores in another way."]
+    names = {"nDCG@10": "NDCG@10", "F1@5": "F1@5"}
+    ran = [line for line in lines if "annif" in line]
+    gaps = [100 * abs(line["quality"][""][a] - line["annif"][b]) for line in ran for a, b in names.items()]
+    told = (
+        "Annif's own evaluation of the same suggestions, which orders equal scores in another way, differs by"
+    )
+    return [f"{told} {max(gaps):.2f} in nDCG@10 and F1@5 at most."] if gaps else []
 
 
 def claims(lines: Lines) -> list[str]:
@@ -152,13 +145,11 @@ CLAIMS = (
 )
 
 STUDY = Study("subject_indexing", tuple(MAKE)[:2], (*SINGLE, SIMPLE, *OURS), judged, page, make=MAKE)
-LARGE = Study(
-    "subject_indexing_large",
-    tuple(MAKE),
-    (*SINGLE, *ENSEMBLES, *OURS),
-    judged,
-    page,
-    Measure(limit=3600),
-    MAKE,
+LARGE = replace(
+    STUDY,
+    name="subject_indexing_large",
+    sets=tuple(MAKE),
+    systems=(*SINGLE, *ENSEMBLES, *OURS),
+    measure=Measure(limit=3600),
     large=True,
 )

@@ -118,9 +118,9 @@ class Annif:
 
     def trained(self, name: str) -> tuple[list[Done], str]:
         """The steps that a project takes, and what was chosen in them."""
-        command = ["load-vocab", "--language", self.language, "subjects", str(self.vocabulary)]
+        command = ["command", "load-vocab", "--language", self.language, "subjects", str(self.vocabulary)]
         for where in ("full", "part") if name in ("tuned", "neural") else ("full",):
-            self.annif(where, "tfidf", command[0], *command[1:])
+            self.step(where, "tfidf", *command)
         if name not in ("simple", "tuned", "neural"):
             return [self.train("full", name, "train")], ""
         sources = ("bonsai", "mllm")
@@ -141,8 +141,8 @@ class Annif:
 
     def tuned(self) -> tuple[Done, str]:
         """Annif's own search for the weights of a simple ensemble, on the records kept for ensembles."""
-        options = ["--trials", str(TRIALS), "--jobs", "1", "--metric", "NDCG@10"]
-        done = self.annif("part", "tuned", "hyperopt", *options, "tuned", str(self.folder / "ensembles.tsv"))
+        command = ["command", "hyperopt", "--trials", str(TRIALS), "--jobs", "1", "--metric", "NDCG@10"]
+        done = self.step("part", "tuned", *command, "tuned", str(self.folder / "ensembles.tsv"))
         weights = re.search(r"^sources=(.*)$", done.printed, re.M)[1]
         self.settings["tuned"]["sources"] = weights
         return done, weights
@@ -155,14 +155,12 @@ class Annif:
         return self.suggest("part", name, "choose")[1].answer["annif"]["NDCG@10"]
 
     def train(self, where: str, project: str, part: str) -> Done:
-        return self.annif(where, project, "train", "--jobs", "1", project, str(self.folder / f"{part}.tsv"))
+        command = ["command", "train", "--jobs", "1", project, str(self.folder / f"{part}.tsv")]
+        return self.step(where, project, *command)
 
     def suggest(self, where: str, project: str, part: str) -> tuple[Path, Done]:
         out = self.place / where / f"{project}.npz"
         return out, self.step(where, project, "suggest", project, str(self.folder / f"{part}.tsv"), str(out))
-
-    def annif(self, where: str, project: str, command: str, *arguments: str) -> Done:
-        return self.step(where, project, "command", command, *arguments)
 
     def step(self, where: str, project: str, *command: str) -> Done:
         file = self.place / where / f"{project}.cfg"
