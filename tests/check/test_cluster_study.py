@@ -41,17 +41,17 @@ def test_forecast_by_hand(monkeypatch):
     fits = 2 * 1000 / 5  # a millisecond a row, five cores' worth
     asked = 10_000 / 1000 * (2 * 1000 / 20 + 20 / 5 + 2 / 10)  # ranker and client as at the largest run
     asked += 10_000 * 2 / 1000 - 10_000 / 1000 * 2 / 10
-    assert said["of these the network"] * 3600 == pytest.approx(network)
+    assert said["and the network"] * 3600 == pytest.approx(network)
     assert said["fit, hours"] * 3600 == pytest.approx(network + fits + asked)
     assert said["memory of a machine, GB"] == pytest.approx(3 + 1)
     assert said["moved, GB"] == pytest.approx(4 + 2)
 
 
 def test_the_page_has_two_workers_beside_one_and_what_follows():
-    lines = [run(10_000), run(20_000), {**run(20_000, 2), "worker_cpu_s": [12.0, 8.0]}]
+    lines = [run(20_000), run(40_000), {**run(40_000, 2), "worker_cpu_s": [12.0, 8.0]}]
     assert cluster.by_split(*lines[1:]) == pytest.approx(22 / 14)
-    page = cluster.page(Lines(lines, {f"extreme-{n}": {"n": n, "L": n // 8} for n in (10_000, 20_000)}))
-    assert "| extreme-20000 | 20,000 | 2,500 | 2 | 15 | 12, 8 | 2 | 2.00 | 1.57 |" in page
+    page = cluster.page(Lines(lines, {f"extreme-{n}": {"n": n, "L": n // 8} for n in (20_000, 40_000)}))
+    assert "| extreme-40000 | 40,000 | 5,000 | 2 | 15 | 12, 8 | 2 | 2.00 | 1.57 |" in page
     assert "| longest fit | 1.00 | 7e+04 |" in page
 
 

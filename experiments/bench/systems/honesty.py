@@ -41,6 +41,7 @@ class System:
             system.read(folder)
             system.train()
             figures = told(system.model, X_test, Y_test, {"exclude": exclude})
+            figures["labels_a_row"] = [part.nnz / part.shape[0] for part in (Y, Y_test)]
             probabilities = system.model.predict_proba(X_test, exclude=exclude)
         else:
             figures, probabilities = {}, one_vs_rest(self.kind, X, Y.toarray() > 0, X_test)
@@ -52,11 +53,13 @@ def told(model: metarank.MetaRanker, X: sp.csr_matrix, Y: sp.csr_matrix, limits:
     """`quality`: by metric what was promised and what is true, each (value, low, high); `guarantees`: by wish
     what is attained, its standard error and the labels of a row, or why nothing is promised."""
     ranking, quality = model.rank(X, k=model.n_labels_, **limits), {}
-    for name, promised in model.held_out_quality_.items():
+    # A label without a test row has an F1 of 0, whatever the model does.
+    lacking = {"macro-F1"} if (Y.getnnz(axis=0) == 0).any() else set()
+    for name in (name for name in model.held_out_quality_ if name not in lacking):
         cut = next((cut for cut, metric in SETS.items() if metric == name), None)
         kept = None if cut is None else model.predict(X, optimize=cut, **limits)
         true = metrics.bootstrap(Y, None if cut else ranking, [name], Y_pred=kept)[name]
-        quality[name] = [list(promised), list(true)]
+        quality[name] = [list(model.held_out_quality_[name]), list(true)]
     guarantees: dict[str, Any] = {}
     for name in WISHES:
         try:
@@ -64,15 +67,11 @@ def told(model: metarank.MetaRanker, X: sp.csr_matrix, Y: sp.csr_matrix, limits:
         except ValueError as error:
             guarantees[name] = str(error).rpartition("; ")[2]
             continue
-        rows = [attained(wish, found[i], Y[i]) for i in counted(wish.of, found, Y)]
+        counted = np.flatnonzero((Y if wish.of == "recall" else found).getnnz(axis=1))
+        rows = [attained(wish, found[i], Y[i]) for i in counted]
         error = float(np.std(rows) / np.sqrt(max(1, len(rows))))
         guarantees[name] = [attained(wish, found, Y), error, found.nnz / found.shape[0]]
     return {"quality_told": quality, "guarantees": guarantees}
-
-
-def counted(of: str, found: sp.csr_matrix, Y: sp.csr_matrix) -> np.ndarray:
-    """The rows of which a guarantee speaks."""
-    return np.flatnonzero((Y if of == "recall" else found).getnnz(axis=1))
 
 
 def one_vs_rest(kind: str, X: sp.csr_matrix, Y: np.ndarray, X_test: sp.csr_matrix) -> np.ndarray:
