@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-setup clean
+.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
 
 setup: $(ALL)
 
@@ -90,12 +90,15 @@ docs: $(ALL)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The peers' environments; then all studies, and their pages from that one run. STUDY=thousands for one of them;
-# SETS=pydocs for a part, whose pages go to build/bench/part.
+# SETS=pydocs for a part, whose pages go to build/bench/part. bench-large: the long studies instead.
 bench-setup: $(ALL)
 	$(BIN)/python experiments/bench --setup
 
 bench: $(ALL)
 	$(BIN)/python experiments/bench $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
+
+bench-large: $(ALL)
+	$(BIN)/python experiments/bench --large $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
 
 # Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
 # a sanitized core FUZZ="--sanitize address".

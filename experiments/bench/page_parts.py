@@ -114,7 +114,7 @@ def scaled(line: Figures, lines: Lines) -> Figures:
     now = statistics.median(
         each["yardstick_s"] for each in lines if "yardstick_s" in each and not each.get("from_file")
     )
-    return {**line, **{key: line[key] * now / line["yardstick_s"] for key in TIMES}}
+    return {**line, **{key: line[key] * now / line["yardstick_s"] for key in TIMES if key in line}}
 
 
 def sizes(described: Figures) -> str:

@@ -15,12 +15,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """Packages of one peer; `alone` is installed without what it claims to need."""
+    """Packages of one peer; `alone`: without what it claims to need; `within`: beside this metarank."""
 
     distribution: str
     version: str
     beside: tuple[str, ...] = ()
     alone: bool = False
+    extras: str = ""
+    within: bool = False
 
 
 ENVIRONMENTS = {
@@ -30,6 +32,7 @@ ENVIRONMENTS = {
     "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
     # Its linear part, which needs no torch.
     "libmultilabel": Environment("libmultilabel", "0.10.0"),
+    "annif": Environment("annif", "1.4.3", extras="[omikuji,nn]", within=True),
 }
 
 
@@ -55,10 +58,12 @@ def make(name: str, folder: Path) -> None:
         venv.create(folder / name, with_pip=True)
     peer = f"{wanted.distribution}=={wanted.version}"
     listed = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
-    if peer in listed.stdout.splitlines():
+    if peer in listed.stdout.splitlines() and not wanted.within:
         return
     # metarank's constraints are not theirs.
     variables = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
-    for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), peer]):
+    named = f"{wanted.distribution}{wanted.extras}=={wanted.version}"
+    metarank = [str(Path(__file__).parents[2])] if wanted.within else []
+    for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), named, *metarank]):
         if packages:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, env=variables)

@@ -96,12 +96,9 @@ def test_a_narrowed_run_writes_elsewhere_whatever_it_has(tmp_path, capsys):
 # Every command that writes a page of this repository. Those with arguments are quick where there is no data
 # and nothing is kept.
 COMMANDS: dict[str, list[str] | None] = {
-    "annif/run.py": [],
     "before_after/run.py": None,
     "extreme/run.py": None,
     "extreme/alone.py": None,
-    "latency/run.py": None,
-    "scale/run.py": None,
     "shortlist_speed/run.py": None,
 }
 

@@ -200,7 +200,7 @@ def test_embeddings_are_behind_label_trees_but_on_documentation():
 
 
 def test_memory_of_the_largest_set():
-    rows = next(rows for heading, rows in tables(page("scale/results.md")) if heading == "1 and 2 workers")
+    rows = next(rows for heading, rows in tables(page("cluster_large.md")) if heading == "1 and 2 workers")
     (peak,) = (r["peak MB a worker"] for r in rows if r["set"].startswith("YSO") and r["workers"] == "1")
     assert told("guarantees.md", r"peaks at ([\d,]+) MB") == [f"{int(peak):,}"]
 

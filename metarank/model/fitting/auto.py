@@ -32,7 +32,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.thresholds import LearnedCuts
 
 # Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
-# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency`.
+# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency.md`.
 ALL_LABELS_LIMIT = 1000
 ALL_LABELS_LIMIT_OF_SPARSE = 100
 # Kernel machines hold a matrix of n x n and factor it.
