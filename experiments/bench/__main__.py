@@ -47,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.study.split(",")
     if unknown := set(wanted) - set(STUDIES):
         parser.error(f"--study must be among {', '.join(STUDIES)}, got {', '.join(sorted(unknown))}")
-    found = [importlib.import_module(f"studies.{name}").STUDY for name in wanted]
-    studies = [study for study in found if study.large is options.large]
+    modules = [importlib.import_module(f"studies.{name}") for name in wanted]
+    found = [getattr(module, name, None) for module in modules for name in ("STUDY", "LARGE")]
+    studies = [study for study in found if study and study.large is options.large]
     named = sorted({name for study in studies for name in study.sets})
     chosen = options.sets.split(",") if options.sets else named
     if unknown := set(chosen) - set(named):

@@ -134,7 +134,8 @@ def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
     now = line["yardstick_s"]
     shown = page_parts.scaled(lines[1], Lines(lines, {}))
     assert shown["train_s"] == pytest.approx(line["train_s"] * now / 0.1)
-    assert "| peer ~ |" in study.page(Lines(lines, {"toy": {}}))
+    told = f"| peer | **35.0** | ~{page_parts.number(shown['train_s'])} |"
+    assert told in study.page(Lines(lines, {"toy": {}}))
     # Of another set, a line stands for nothing.
     cells.keep_peers([{**line, "key": theirs.key, "peer": "omikuji", "checksum": "other"}])
     assert "not installed" in cells.Bench(place.run.parents[1], "b").carry_out([theirs])[0]["failed"]
@@ -180,6 +181,14 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     filled = excerpts.filled(document, tmp_path)
     assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
     assert excerpts.filled(filled, tmp_path) == filled
+    both = document.replace("In short | F1", "In short; In short | * | ours")
+    with pytest.raises(ValueError, match="has no row ours"):
+        excerpts.filled(both, tmp_path)
+    several = excerpts.filled(both.replace("| ours", "| a"), tmp_path).splitlines()[4:8]
+    assert [line.split(" | ")[:3] for line in several[2:]] == [
+        ["| In short", "a", "ours"],
+        ["| ", "a", "ours"],
+    ]
     for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
         with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
             excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
