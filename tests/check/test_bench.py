@@ -173,6 +173,23 @@ None.
 """
 
 
+OTHER_PAGE = """# Other
+
+## c
+
+|  | x |
+| --- | --- |
+| i | 1 |
+| j | 2 |
+
+## d
+
+|  | x |
+| --- | --- |
+| j | 3 |
+"""
+
+
 def test_excerpts_are_the_tables_of_pages(tmp_path):
     (tmp_path / "p.md").write_text(PAGE)
     before, after = "<!-- excerpt: p.md | In short | F1 -->", "<!-- end of excerpt -->"
@@ -181,14 +198,14 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     filled = excerpts.filled(document, tmp_path)
     assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
     assert excerpts.filled(filled, tmp_path) == filled
-    both = document.replace("In short | F1", "In short; In short | * | ours")
-    with pytest.raises(ValueError, match="has no row ours"):
-        excerpts.filled(both, tmp_path)
-    several = excerpts.filled(both.replace("| ours", "| a"), tmp_path).splitlines()[4:8]
-    assert [line.split(" | ")[:3] for line in several[2:]] == [
-        ["| In short", "a", "ours"],
-        ["| ", "a", "ours"],
-    ]
+    (tmp_path / "q.md").write_text(OTHER_PAGE)
+        "# Q\n\n## c\n\n|  | x |\n| --- | --- |\n| i | 1 |\n| j | 2 |\n\n## d\n\n|  | x |\n| --- | --- |\n| j | 3 |\n"
+    )
+    several = document.replace("p.md | In short | F1", "q.md | c; d | * | j")
+    told = "| set |  | x |\n| --- | --- | --- |\n| c | j | 2 |\n| d | j | 3 |"
+    assert f"\n\n{told}\n\n" in excerpts.filled(several, tmp_path)
+    with pytest.raises(ValueError, match="has no row i"):
+        excerpts.filled(several.replace("| j", "| i"), tmp_path)
     for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
         with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
             excerpts.filled(document.replace("In short | F1", wrong), tmp_path)
