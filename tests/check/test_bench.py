@@ -199,8 +199,6 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
     assert excerpts.filled(filled, tmp_path) == filled
     (tmp_path / "q.md").write_text(OTHER_PAGE)
-        "# Q\n\n## c\n\n|  | x |\n| --- | --- |\n| i | 1 |\n| j | 2 |\n\n## d\n\n|  | x |\n| --- | --- |\n| j | 3 |\n"
-    )
     several = document.replace("p.md | In short | F1", "q.md | c; d | * | j")
     told = "| set |  | x |\n| --- | --- | --- |\n| c | j | 2 |\n| d | j | 3 |"
     assert f"\n\n{told}\n\n" in excerpts.filled(several, tmp_path)
