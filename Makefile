@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-setup clean
+.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
 
 setup: $(ALL)
 
@@ -96,6 +96,10 @@ bench-setup: $(ALL)
 
 bench: $(ALL)
 	$(BIN)/python experiments/bench $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
+
+# The long studies: several seeds, and the largest sets.
+bench-large: $(ALL)
+	$(BIN)/python experiments/bench --large $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
 
 # Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
 # a sanitized core FUZZ="--sanitize address".

@@ -45,8 +45,8 @@ INTRODUCTION = (
     "them. *auto* is what metarank does by itself. It was designed by the held-out rows of training parts, "
     "which the first column of each table has; the test parts are shown, and nothing is chosen by them. "
     "Medians over seeds ({seeds}), per cent; ± half of the range over seeds. *R@100*: recall of the "
-    "candidates. *as first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) describe, LambdaRank "
-    "orders."
+    "candidates. *as first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) describe, "
+    "LambdaRank orders."
 )
 
 
