@@ -97,6 +97,7 @@ bench-setup: $(ALL)
 bench: $(ALL)
 	$(BIN)/python experiments/bench $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
 
+# The long studies: several seeds, and the largest sets.
 bench-large: $(ALL)
 	$(BIN)/python experiments/bench --large $(if $(STUDY),--study $(STUDY)) $(if $(SETS),--sets $(SETS))
 

@@ -98,8 +98,8 @@ def found(asked: Asked, heading: str) -> Rows:
 
 
 def number(cell: str) -> float:
-    """ "0.286 (0.285)" and "**0.8**" are their first number."""
-    return float(re.sub(r"[*,]", "", cell).split(" ")[0])
+    """ "0.286 (0.285)", "~0.3" and "**0.8**" are their first number."""
+    return float(re.sub(r"[*,~]", "", cell).split(" ")[0])
 
 
 def drawn(text: str) -> str:

@@ -27,9 +27,9 @@ HOW = (
     "settings, metarank its defaults. *train*: CPU seconds from data in memory to a model; *memory*: peak"
     " resident MiB of reading and training, the imported packages included; *model*: MiB on disk; "
     "*batch*: CPU milliseconds a test row, all in one call; *single*: median CPU milliseconds of calls "
-    "with one row each. Other processes and machines change times: compare them within a table. Rows "
-    "marked ~ were measured by an earlier run of the same version and settings on the same data; their "
-    "times are scaled by the time of a fixed piece of work that each run measures."
+    "with one row each. Other processes and machines change times: compare them within a table. Times "
+    "marked ~ are those of an earlier run of the same version and settings on the same data, scaled by "
+    "the time of a fixed piece of work that each run measures."
 )
 
 
@@ -86,25 +86,38 @@ def systems_table(
             failed.append([f"{line['system']}: {line['failed']}", *[""] * (len(metrics) + len(costs))])
         elif line["set"] == dataset:
             for name, quality in line["quality"].items():
-                mark = " ~" if line.get("from_file") else ""
-                row = f"{line['system']}{f', {name}' if name else ''}{mark}"
-                named.setdefault(row, []).append({**scaled(line, lines), **quality})
-    values = {
-        row: [
-            statistics.median(each[key] for each in found) for key in (*metrics, *(COSTS[c] for c in costs))
-        ]
-        for row, found in named.items()
-    }
+                row = f"{line['system']}{f', {name}' if name else ''}"
+                named.setdefault(row, []).append({**line, "quality": {"": quality}})
+    values = {row: medians(found, lines) for row, found in named.items()}
     rows = []
     for name, row in values.items():
         quality = []
-        for i, value in enumerate(row[: len(metrics)]):
-            is_best = value == max(other[i] for other in values.values())
-            quality.append(
-                "–" if math.isnan(value) else f"**{100 * value:.1f}**" if is_best else f"{100 * value:.1f}"
-            )
-        rows.append([name, *quality, *map(number, row[len(metrics) :])])
+        for metric in metrics:
+            is_best = row[metric] == max(other[metric] for other in values.values())
+            shown = f"{100 * row[metric]:.1f}"
+            quality.append("–" if math.isnan(row[metric]) else f"**{shown}**" if is_best else shown)
+        rows.append([name, *quality, *(cost(row, COSTS[each]) for each in costs)])
     return table(["", *metrics, *costs], rows + failed)
+
+
+def medians(found: Sequence[Figures], lines: Lines) -> dict[str, float]:
+    """Costs and quality of the main lists over lines of several seeds; empty without a line.
+
+    "earlier": whether the times are those of an earlier run.
+    """
+    each = [{**scaled(line, lines), **line["quality"][""]} for line in found]
+    if not each:
+        return {}
+    of_keys = {
+        key: statistics.median(figures[key] for figures in each)
+        for key in (*COSTS.values(), *found[0]["quality"][""])
+    }
+    return {**of_keys, "earlier": any(line.get("from_file") for line in found)}
+
+
+def cost(figures: Figures, key: str) -> str:
+    """A time or size as tables show it."""
+    return f"{'~' if figures['earlier'] and key in TIMES else ''}{number(figures[key])}"
 
 
 def scaled(line: Figures, lines: Lines) -> Figures:

@@ -22,7 +22,7 @@ with study("bench"):
     import page_parts
     import sets
     from declared import Lines, Measure, Study, System
-    from studies import thousands
+    from studies import design, thousands
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc"
@@ -134,17 +134,63 @@ def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
     now = line["yardstick_s"]
     shown = page_parts.scaled(lines[1], Lines(lines, {}))
     assert shown["train_s"] == pytest.approx(line["train_s"] * now / 0.1)
-    assert "| peer ~ |" in study.page(Lines(lines, {"toy": {}}))
+    told = f"| peer | **35.0** | ~{page_parts.number(shown['train_s'])} |"
+    assert told in study.page(Lines(lines, {"toy": {}}))
     # Of another set, a line stands for nothing.
     cells.keep_peers([{**line, "key": theirs.key, "peer": "omikuji", "checksum": "other"}])
     assert "not installed" in cells.Bench(place.run.parents[1], "b").carry_out([theirs])[0]["failed"]
 
 
-def test_systems_differ_in_name_and_one_fast_peer_always_runs():
-    systems = thousands.STUDY.systems
-    assert len({system.name for system in systems}) == len(systems)
-    for name in thousands.STUDY.sets:
-        assert any(s.peer and not s.kept and s.runs_on(name) for s in systems)
+STUDIES = [
+    getattr(study, name)
+    for study in (thousands, design)
+    for name in ("STUDY", "LARGE")
+    if hasattr(study, name)
+]
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_a_study_declares_rows_of_different_names_and_a_peer_that_runs_again(study):
+    assert len({system.name for system in study.systems}) == len(study.systems)
+    peers = [system for system in study.systems if system.peer]
+    for name in study.sets:
+        assert not peers or any(not system.kept and system.runs_on(name) for system in peers)
+
+
+def made_lines(study: Study, dataset: str, quality: dict[str, float]) -> Lines:
+    """One line a system, of equal costs; `quality` is nDCG@5 by system, and half of it all else."""
+    described = {"L": 10, "n": 5, "n_test": 3, "D": 4, "nnz_per_row": 2, "labels_per_row": 1, "checksum": "c"}
+    lines = []
+    for cell in study.cells([dataset]):
+        ndcg = quality.get(cell.system.name, 0.4)
+        every = dict.fromkeys([*judging.RANKING, judging.TAIL, *judging.F1], ndcg / 2) | {"nDCG@5": ndcg}
+        costs = dict.fromkeys(page_parts.COSTS.values(), 2.0)
+        of = {"set": dataset, "system": cell.system.name, "seed": cell.seed, "yardstick_s": 1.0}
+        lines.append({**of, **costs, "quality": {"": every}, "held_out": {"nDCG@5": ndcg - 0.1}})
+    return Lines(lines, {dataset: described})
+
+
+def test_pages_say_who_is_ahead():
+    page = thousands.page(made_lines(thousands.STUDY, "pydocs", {"PECOS, 3 trees": 0.5, "metarank": 0.6}))
+    assert (
+        "| pydocs (10) | 50.0 / 25.0, 2.00 s | 40.0 / 20.0, 2.00 s | 40.0 / 20.0, 2.00 s | 60.0 / 30.0, 2."
+        in page
+    )
+    assert (
+        "| pydocs | omikuji, 3 trees | Parabel | +0.0 | +0.0 | +0.0 | 1.00 | 1.00 | 1.00 | 1.00 | yes |"
+        in page
+    )
+    assert (
+        "| pydocs | PECOS, 3 trees | Parabel | -5.0 | -5.0 | -5.0 | 1.00 | 1.00 | 1.00 | 1.00 | no |" in page
+    )
+    assert (
+        "- pydocs: PECOS, 3 trees in P@1 (25.0, metarank 20.0), nDCG@5 (50.0, metarank 40.0), PSP@5" in page
+    )
+    assert "- pydocs: omikuji" not in page
+    page = design.page(made_lines(design.LARGE, "pydocs", {"XReg-t": 0.43, "LambdaRank": 0.39}))
+    assert "| XReg-t | +3.0 / +3.0 | +3.0 / +3.0 |" in page
+    assert "| LambdaRank | -1.0 / -1.0 | -1.0 / -1.0 |" in page
+    assert "| XReg-t | 33.0 ± 0.0 | 21.5 ± 0.0 | 43.0 ± 0.0 |" in page
 
 
 def test_the_peak_of_memory_begins_at_the_start_of_the_clock():
@@ -172,6 +218,23 @@ None.
 """
 
 
+OTHER_PAGE = """# Other
+
+## c
+
+|  | x |
+| --- | --- |
+| i | 1 |
+| j | 2 |
+
+## d
+
+|  | x |
+| --- | --- |
+| j | 3 |
+"""
+
+
 def test_excerpts_are_the_tables_of_pages(tmp_path):
     (tmp_path / "p.md").write_text(PAGE)
     before, after = "<!-- excerpt: p.md | In short | F1 -->", "<!-- end of excerpt -->"
@@ -180,6 +243,12 @@ def test_excerpts_are_the_tables_of_pages(tmp_path):
     filled = excerpts.filled(document, tmp_path)
     assert filled == f"One.\n\n{before}\n\n{wanted}\n\n{after}\n\nTwo."
     assert excerpts.filled(filled, tmp_path) == filled
+    (tmp_path / "q.md").write_text(OTHER_PAGE)
+    several = document.replace("p.md | In short | F1", "q.md | c; d | * | j")
+    told = "| set |  | x |\n| --- | --- | --- |\n| c | j | 2 |\n| d | j | 3 |"
+    assert f"\n\n{told}\n\n" in excerpts.filled(several, tmp_path)
+    with pytest.raises(ValueError, match="has no row i"):
+        excerpts.filled(several.replace("| j", "| i"), tmp_path)
     for wrong in ("Last | F1", "Absent | F1", "In short | P@1"):
         with pytest.raises(ValueError, match=r"the (page|table) .*has no"):
             excerpts.filled(document.replace("In short | F1", wrong), tmp_path)

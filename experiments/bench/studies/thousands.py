@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import judging
 import page_parts
-from declared import Lines, Study, System
+from declared import Lines, Measure, Study, System
 
 SETS = (
-    "pydocs",
+    "CiteULike-t-tags",
     "LLMs4Subjects-dev-en",
+    "Wikispeedia-Links",
     "LastFM-ArtistTags",
     "MovieLens-small-users",
-    "Wikispeedia-Links",
-    "CiteULike-t-tags",
+    "pydocs",
 )
-# Its one-vs-all takes minutes of training there.
-_FEW = ("pydocs", "LLMs*", "LastFM*", "MovieLens*", "Wiki*")
+LARGEST = "YSO-FinnaTitles-27K"
 
-PEERS = (
-    # The fast one, which always runs again.
-    System("PECOS, 1 tree", "pecos", {"n_trees": 1, "nr_splits": 16}, "pecos"),
-    System("PECOS, 3 trees", "pecos", {"n_trees": 3, "nr_splits": 16}, "pecos", kept=True),
-    System("PECOS, one-vs-all", "pecos", {"n_trees": 0}, "pecos", kept=True),
+TREES = (
     System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", kept=True),
     System(
         "napkinXC, 3 trees",
@@ -30,38 +25,132 @@ PEERS = (
         "napkinxc",
         kept=True,
     ),
+    System("PECOS, 3 trees", "pecos", {"n_trees": 3, "nr_splits": 16}, "pecos", kept=True),
+    # The fast one, which always runs again.
+    System("PECOS, 1 tree", "pecos", {"n_trees": 1, "nr_splits": 16}, "pecos"),
+)
+FLAT = System("PECOS, one-vs-all", "pecos", {"n_trees": 0}, "pecos", kept=True)
+OUR_TREES = (
+    System("Parabel", "shortlister", {"estimator": "Parabel"}),
+    System("Parabel, beam 20", "shortlister", {"estimator": "Parabel", "beam": 20}),
+    System("Parabel, 1 tree", "shortlister", {"estimator": "Parabel", "n_trees": 1}),
 )
 SHORTLISTERS = (
-    System("Parabel", "shortlister", {"estimator": "Parabel"}),
-    System("Parabel, 1 tree", "shortlister", {"estimator": "Parabel", "n_trees": 1}),
+    *OUR_TREES,
     System("XReg", "shortlister", {"estimator": "XReg"}),
     System("PfastreXML", "shortlister", {"estimator": "PfastreXML"}),
     System("OneVsAll", "shortlister", {"estimator": "OneVsAll"}),
     System("OneVsAll, ridge", "shortlister", {"estimator": "OneVsAll", "loss": "ridge"}),
     System("NeighborShortlister", "shortlister", {"estimator": "NeighborShortlister"}),
 )
-PIPELINE = (
-    System("metarank, no label names", "pipeline", {"names": False, "weights": [0.0]}),
-    System("metarank", "pipeline", {"weights": [0.0]}),
-)
+NO_NAMES = System("metarank, no label names", "pipeline", {"names": False, "weights": [0.0]})
+WITH_NAMES = System("metarank", "pipeline", {"weights": [0.0]})
 
 METRICS = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@5", judging.TAIL, "R@100", "C@5", *judging.F1)
+LISTS = (
+    "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail R@5*: "
+    "share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: distinct "
+    "labels in all first fives, of as many as there could be. *F1* of metarank is that of the label sets it "
+    "cuts; all others, and lists of another weight, have the best threshold that there is for the test "
+    "labels, which flatters them. *weight 0.0*: ranked by probability, without the boost of rare labels, "
+    "from the same training."
+)
+IN_SHORT = "nDCG@5 / PSP@5, and the CPU seconds of training. Peers do not read label names."
+ALONE = (
+    "For each tree of a peer, the setting of `Parabel` that comes nearest: its gain in points, and its "
+    "cost as a share of the peer's. *no worse, cheaper*: no less in P@5, PSP@5 and R@100, no more CPU time "
+    "of training, batch and single rows, no larger model."
+)
+BEHIND = (
+    "Where a peer is ahead of metarank, which reads no label names either here; P@1, nDCG@5, PSP@5 and F1."
+)
 
 
 def page(lines: Lines) -> str:
-    parts = [
-        "# Thousands of labels",
-        page_parts.HOW,
-        "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail "
-        "R@5*: share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: "
-        "distinct labels in all first fives, of as many as there could be. *F1* of metarank is that of "
-        "the label sets it cuts; all others, and lists of another weight, have the best threshold that "
-        "there is for the test labels, which flatters them. *weight 0.0*: ranked by probability, without "
-        "the boost of rare labels, from the same training.",
-    ]
+    parts = ["# Thousands of labels", page_parts.HOW, LISTS]
+    parts += ["## In short", IN_SHORT, in_short(lines)]
+    parts += ["## Label trees alone", ALONE, trees_alone(lines)]
+    parts += ["## Where peers are ahead", BEHIND, behind(lines)]
     for name, described in lines.sets.items():
         parts += [f"## {name}", page_parts.sizes(described), page_parts.systems_table(lines, name, METRICS)]
     return "\n\n".join(parts)
 
 
-STUDY = Study("thousands", SETS, (*PEERS, *SHORTLISTERS, *PIPELINE), judging.of_lists, page)
+def figures(lines: Lines, dataset: str, system: System) -> dict[str, float]:
+    """Quality and costs of a system's main lists, medians over seeds; none where it failed or was not run."""
+    return page_parts.medians(
+        [line for line in lines.of(dataset, system.name) if "failed" not in line], lines
+    )
+
+
+def in_short(lines: Lines) -> str:
+    systems = (TREES[2], FLAT, NO_NAMES, WITH_NAMES)
+    rows = []
+    for name, described in lines.sets.items():
+        row = [f"{name} ({described['L']:,})"]
+        for system in systems:
+            found = figures(lines, name, system)
+            quality = " / ".join(f"{100 * found[metric]:.1f}" for metric in ("nDCG@5", "PSP@5") if found)
+            row.append(f"{quality}, {page_parts.cost(found, 'train_s')} s" if found else "–")
+        rows.append(row)
+    return page_parts.table(["set (labels)", *(system.name for system in systems)], rows)
+
+
+_QUALITY = ("P@5", "PSP@5", "R@100")
+_COSTS = {"training": "train_s", "batch": "batch_ms", "single": "single_ms", "model": "model_mib"}
+
+
+def trees_alone(lines: Lines) -> str:
+    rows = []
+    for name in lines.sets:
+        for peer in TREES:
+            theirs = figures(lines, name, peer)
+            duels = [(s.name, found) for s in OUR_TREES if theirs and (found := figures(lines, name, s))]
+            if not duels:
+                continue
+
+            def shortfall(duel: tuple[str, dict], theirs: dict = theirs) -> float:
+                quality = sum(max(0.0, theirs[key] - duel[1][key]) for key in _QUALITY)
+                return quality or -sum(duel[1][key] <= theirs[key] for key in _COSTS.values())
+
+            ours, found = min(duels, key=shortfall)
+            gains = [found[key] - theirs[key] for key in _QUALITY]
+            shares = [found[key] / theirs[key] for key in _COSTS.values()]
+            rows.append(
+                [
+                    name,
+                    peer.name,
+                    ours,
+                    *(f"{100 * gain:+.1f}" for gain in gains),
+                    *(f"{share:.2f}" for share in shares),
+                    "yes" if min(gains) >= 0 and max(shares) <= 1 else "no",
+                ]
+            )
+    return page_parts.table(["set", "peer", "ours", *_QUALITY, *_COSTS, "no worse, cheaper"], rows)
+
+
+def behind(lines: Lines) -> str:
+    told = []
+    for name in lines.sets:
+        ours = figures(lines, name, NO_NAMES)
+        for peer in (*TREES, FLAT):
+            theirs = figures(lines, name, peer)
+            ahead = [
+                f"{metric} ({100 * theirs[metric]:.1f}, metarank {100 * ours[metric]:.1f})"
+                for metric in ("P@1", "nDCG@5", "PSP@5", *judging.F1)
+                if ours and theirs and theirs[metric] > ours[metric]
+            ]
+            told += [f"- {name}: {peer.name} in {', '.join(ahead)}"] if ahead else []
+    return "\n".join(told) or "Nowhere."
+
+
+STUDY = Study("thousands", SETS, (*TREES, FLAT, *SHORTLISTERS, NO_NAMES, WITH_NAMES), judging.of_lists, page)
+LARGE = Study(
+    "thousands_large",
+    (LARGEST,),
+    (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES),
+    judging.of_lists,
+    page,
+    Measure(limit=3000),
+    large=True,
+)

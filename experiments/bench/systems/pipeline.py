@@ -1,4 +1,7 @@
-"""The whole of metarank: arguments of `MetaRanker`; `weights` are propensity weights to rank by in turn."""
+"""The whole of metarank: arguments of `MetaRanker`; `weights` are propensity weights to rank by in turn.
+
+`shortlister` may be {"XReg": {"normalize": "label"}}: an estimator of `metarank.shortlist` with arguments.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import metarank
-from metarank import MetaRanker, Ranking
+from metarank import MetaRanker, Ranking, shortlist
 from metarank.data import Dataset
 
 CUTS = ("micro-f1", "macro-f1", "example-f1")
@@ -21,6 +24,9 @@ class System:
         self.version = metarank.__version__
         arguments = dict(params)
         self.weights = arguments.pop("weights", [])
+        if isinstance(proposer := arguments.get("shortlister"), dict):
+            ((name, settings),) = proposer.items()
+            arguments["shortlister"] = getattr(shortlist, name)(**settings)
         self.model = MetaRanker(n_jobs=threads, **arguments)
 
     def read(self, folder: Path) -> None:
@@ -49,6 +55,10 @@ class System:
     def lists(self, rows: sp.csr_matrix, k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         ranked = {w: self.model.rank(rows, k=k, propensity_weight=w) for w in self.weights}
         return {f"weight {weight}": (found.labels, found.scores) for weight, found in ranked.items()}
+
+    def figures(self, rows: sp.csr_matrix) -> dict[str, dict[str, float]]:
+        """What the model itself expects on new rows."""
+        return {"held_out": {metric: found[0] for metric, found in self.model.held_out_quality_.items()}}
 
     def cuts(self, rows: sp.csr_matrix) -> dict[str, sp.csr_matrix]:
         """The label sets after the cut that was learned for each metric."""

@@ -1,0 +1,120 @@
+"""Which proposers, which ranker: parts of the pipeline in turn, by held-out rows and by the test part."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import judging
+import page_parts
+from declared import Lines, Measure, Study, System
+
+SETS = ("CiteULike-t-tags", "LLMs4Subjects-dev-en", "Wikispeedia-Links", "LastFM-ArtistTags", "pydocs")
+METRICS = ("P@1", "nDCG@5", "PSP@5", judging.TAIL, "R@100")
+HELD_OUT = "held-out nDCG@5"
+
+
+def _pipeline(name: str, **params: object) -> System:
+    return System(name, "pipeline", {"names": False, "weights": [], **params})
+
+
+AUTO = _pipeline("auto")
+PROPOSERS = (
+    _pipeline("Parabel", shortlister="parabel"),
+    _pipeline("XReg, one maximum", shortlister="xreg"),
+    _pipeline("XReg, a maximum a label", shortlister={"XReg": {"normalize": "label"}}),
+    _pipeline(
+        "XReg-t",
+        shortlister={"XReg": {"relevance": "inverse-propensity", "normalize": "label", "tail": "auto"}},
+    ),
+    _pipeline("PfastreXML", shortlister="pfastrexml"),
+    _pipeline("neighbours", shortlister="neighbors"),
+    _pipeline("names", shortlister="names", names=True),
+    _pipeline("auto, with names", names=True),
+)
+RANKERS = (
+    _pipeline("LambdaRank", ranker="lambdarank"),
+    _pipeline("listwise", ranker="listwise"),
+    _pipeline("pointwise", ranker="pointwise"),
+    _pipeline("ensemble", ranker="ensemble"),
+)
+FIRST = _pipeline("as first written", shortlister="pfastrexml", features="yang2012", ranker="lambdarank")
+
+INTRODUCTION = (
+    "The same pipeline without label names, but for one part: who proposes the candidates, and who orders "
+    "them. *auto* is what metarank does by itself. It was designed by the held-out rows of training parts, "
+    "which the first column of each table has; the test parts are shown, and nothing is chosen by them. "
+    "Medians over seeds ({seeds}), per cent; ± half of the range over seeds. *R@100*: recall of the "
+    "candidates. *as first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) describe, "
+    "LambdaRank orders."
+)
+
+
+def page(lines: Lines) -> str:
+    seeds = len({line["seed"] for line in lines})
+    parts = ["# Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
+    parts += ["## Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
+    parts += ["## Rankers", summary(lines, (AUTO, *RANKERS))]
+    for name, described in lines.sets.items():
+        parts += [f"## {name}", page_parts.sizes(described), table(lines, name)]
+    return "\n\n".join(parts)
+
+
+def of_seeds(lines: Lines, dataset: str, system: System, metric: str) -> list[float]:
+    found = [line for line in lines.of(dataset, system.name) if "failed" not in line]
+    if metric == HELD_OUT:
+        return [line["held_out"]["nDCG@5"] for line in found]
+    return [line["quality"][""][metric] for line in found]
+
+
+def summary(lines: Lines, systems: tuple[System, ...]) -> str:
+    """What each gains over `auto` in nDCG@5, by held-out rows and by the test part."""
+
+    def gains(system: System, metric: str) -> list[str]:
+        told, every = [], []
+        for name in lines.sets:
+            pair = [of_seeds(lines, name, each, metric) for each in (system, AUTO)]
+            if all(pair):
+                every.append(statistics.median(pair[0]) - statistics.median(pair[1]))
+            told.append(f"{100 * every[-1]:+.1f}" if all(pair) else "–")
+        mean = f"{100 * statistics.mean(every):+.1f}" if len(every) == len(lines.sets) else "–"
+        return [*told, mean]
+
+    rows = [
+        [
+            system.name,
+            *(f"{held} / {test}" for held, test in zip(gains(system, HELD_OUT), gains(system, "nDCG@5"))),
+        ]
+        for system in systems
+        if system is not AUTO
+    ]
+    head = ["nDCG@5 against auto, held-out / test", *lines.sets, "mean"]
+    return page_parts.table(head, rows)
+
+
+def table(lines: Lines, dataset: str) -> str:
+    def shown(values: list[float], form: Callable[[float], str]) -> str:
+        if not values:
+            return "–"
+        spread = f" ± {form((max(values) - min(values)) / 2)}" if len(values) > 1 else ""
+        return form(statistics.median(values)) + spread
+
+    rows = []
+    for system in (AUTO, *PROPOSERS, *RANKERS, FIRST):
+        values = [of_seeds(lines, dataset, system, metric) for metric in (HELD_OUT, *METRICS)]
+        seconds = [line["train_s"] for line in lines.of(dataset, system.name) if "failed" not in line]
+        cells = [shown(each, lambda value: f"{100 * value:.1f}") for each in values]
+        rows.append([system.name, *cells, shown(seconds, page_parts.number)])
+    return page_parts.table(["", HELD_OUT, *METRICS, "train s"], rows)
+
+
+LARGE = Study(
+    "design",
+    SETS,
+    (AUTO, *PROPOSERS, *RANKERS, FIRST),
+    judging.of_lists,
+    page,
+    Measure(singles=5),
+    seeds=3,
+    large=True,
+)
