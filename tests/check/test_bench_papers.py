@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +139,9 @@ def test_regression_from_systems_to_the_page(folder, monkeypatch):
     make = {"toy-unit": made_sets.unit("toy"), "toy-graded": made_sets.graded("toy", labelwise=True)}
     monkeypatch.setattr(regression, "LABELWISE", ("toy-graded",))
     monkeypatch.setattr(regression, "BIBTEX", "toy-unit")
-    rows = ("Parabel", regression.XREG, "XReg, labelwise", regression.HINGE, "LEML, small", "Table 3: XReg")
+    monkeypatch.setattr(regression, "PARAMETERS_ON", "toy-unit")
+    rows = {"Parabel", regression.XREG, "XReg, labelwise", regression.HINGE, "LEML, small", "Table 3: XReg"}
+    rows |= {"Table 8: n_trees 1"}
     lines = []
     for name in make:
         place = sets.prepare(name, folder / "sets", make[name])
@@ -147,7 +150,13 @@ def test_regression_from_systems_to_the_page(folder, monkeypatch):
             quality, figures = answered(place, dict(system.params), kind, regression.judge)
             assert quality[""]["WP@5"] > 0.2
             lines.append({"set": name, "system": system.name, "quality": quality, **figures})
-            lines[-1] |= {"params": system.params, "seed": 0}
+            lines[-1] |= {
+                "params": system.params,
+                "seed": 0,
+                "train_s": 1.0,
+                "batch_ms": 2.0,
+                "model_mib": 3.0,
+            }
             lists = {"", "zero", "re-ranked", "zero re-ranked"}
             assert set(quality) == (lists if system.module == "reranking" else {""})
     described = {name: sets.described(folder / "sets" / name) for name in make}
@@ -155,3 +164,4 @@ def test_regression_from_systems_to_the_page(folder, monkeypatch):
     assert "| XReg, labelwise, above Parabel's lists of 100 labels a row | " in page
     assert "| toy-unit | XReg, zero |" in page
     assert " [58.61] |" in page  # the paper's PSP@5 of XReg
+    assert re.search(r"\| n_trees 1 \| .* \| 1.00 \| 2.00 \| 3.00 \|", page)

@@ -68,8 +68,8 @@ class FastXML(ShortlistingTrees):
 
         min ||w||_1 + C sum_i log(1 + exp(-side_i w.x_i)) - sum_i nDCG(ranking of side_i, y_i)
 
-    (Jain et al. 2016, eq. 4, with the bias treated like the other weights). A leaf holds the mean relevance of
-    each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
+    (Jain et al. 2016, eq. 4, with the bias treated like the other weights). A leaf holds the mean relevance
+    of each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
 
     Three things follow the authors' program (`split_node` and `calc_leaf_prob` of ``fastXML.cpp``, on the
     Extreme Classification Repository) rather than eq. 4: the costs that `balanced` gives, a single round of

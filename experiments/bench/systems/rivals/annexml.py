@@ -34,10 +34,7 @@ class AnnexML(Rival):
         0.1,
         128,
     )
-    grid = (
-        ("voters", (15, 5)),
-        ("passes", (10, 20)),
-    )
+    grid = (("voters", (15, 5)), ("passes", (10, 20)))
     in_trials = (("learners", 1),)
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:

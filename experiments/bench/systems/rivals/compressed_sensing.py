@@ -20,10 +20,7 @@ class CompressedSensing(Rival):
     """See above; `measurements` is m, at most half of the labels."""
 
     measurements, sparsity, penalty = 200, 8, 1.0
-    grid = (
-        ("measurements", (200, 400)),
-        ("penalty", (1.0, 0.1)),
-    )
+    grid = (("measurements", (200, 400)), ("penalty", (1.0, 0.1)))
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
         m = max(1, min(self.measurements, Y.shape[1] // 2))

@@ -22,10 +22,7 @@ class CPLST(Rival):
     """See above; `rank` is m."""
 
     rank, penalty = 100, 1.0
-    grid = (
-        ("rank", (100, 300)),
-        ("penalty", (1.0, 0.1)),
-    )
+    grid = (("rank", (100, 300)), ("penalty", (1.0, 0.1)))
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
         X, Y = X.astype(np.float64), Y.astype(np.float64)

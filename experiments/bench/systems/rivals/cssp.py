@@ -22,10 +22,7 @@ class CSSP(Rival):
     """See above; `columns` is m."""
 
     columns, penalty = 100, 1.0
-    grid = (
-        ("columns", (100, 300)),
-        ("penalty", (1.0, 0.1)),
-    )
+    grid = (("columns", (100, 300)), ("penalty", (1.0, 0.1)))
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
         Y = Y.astype(np.float64)

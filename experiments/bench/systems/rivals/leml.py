@@ -16,10 +16,7 @@ class LEML(Rival):
     """See above."""
 
     rank, penalty, rounds, steps = 100, 1.0, 5, 10
-    grid = (
-        ("rank", (100, 300)),
-        ("penalty", (1.0, 0.1)),
-    )
+    grid = (("rank", (100, 300)), ("penalty", (1.0, 0.1)))
     in_trials = (("rounds", 3),)
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:

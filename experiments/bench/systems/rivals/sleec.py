@@ -22,11 +22,8 @@ from systems.rivals.base import Ridge, Rival
 class SLEEC(Rival):
     """See above; 15 learners as published, one while settings are tried."""
 
-    rank, learners, rows_a_cluster, neighbors, voters, rounds, penalty = 100, 15, 1000, 15, 15, 10, 1.0
-    grid = (
-        ("voters", (15, 5)),
-        ("rows_a_cluster", (1000, 250)),
-    )
+    rank, learners, rows_a_cluster, neighbors, voters, rounds, penalty = 100, 15, 1000, 15, 15, 6, 1.0
+    grid = (("voters", (15, 5)), ("rows_a_cluster", (1000, 250)))
     in_trials = (("learners", 1),)
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
