@@ -45,12 +45,17 @@ def number(value: float) -> str:
 
 
 def medians(lines: Lines, dataset: str) -> dict[str, Figures]:
-    """The quality of the main lists of each system on a set, others as "SYSTEM, NAME"; medians over seeds."""
+    """Quality and costs of each system on a set, of its other lists as "SYSTEM, NAME"; medians over seeds.
+
+    "earlier": whether the times are those of an earlier run.
+    """
     found: dict[str, list[Figures]] = {}
     for line in lines:
         if line["set"] == dataset and "failed" not in line:
+            costs = {key: value for key, value in scaled(line, lines).items() if key in COSTS.values()}
             for name, quality in line["quality"].items():
-                found.setdefault(f"{line['system']}{f', {name}' if name else ''}", []).append(quality)
+                figures = {**costs, **quality, "earlier": bool(line.get("from_file"))}
+                found.setdefault(f"{line['system']}{f', {name}' if name else ''}", []).append(figures)
     return {
         row: {key: statistics.median(each[key] for each in of_row) for key in of_row[0]}
         for row, of_row in found.items()
@@ -79,16 +84,12 @@ def systems_table(
     lines: Lines, dataset: str, metrics: Sequence[str], costs: Sequence[str] = tuple(COSTS)
 ) -> str:
     """Quality in per cent and costs of every list of a set; medians over seeds; the best is bold."""
-    named: dict[str, list[Figures]] = {}
-    failed = []
-    for line in lines:
-        if line["set"] == dataset and "failed" in line:
-            failed.append([f"{line['system']}: {line['failed']}", *[""] * (len(metrics) + len(costs))])
-        elif line["set"] == dataset:
-            for name, quality in line["quality"].items():
-                row = f"{line['system']}{f', {name}' if name else ''}"
-                named.setdefault(row, []).append({**line, "quality": {"": quality}})
-    values = {row: medians(found, lines) for row, found in named.items()}
+    values = medians(lines, dataset)
+    failed = [
+        [f"{line['system']}: {line['failed']}", *[""] * (len(metrics) + len(costs))]
+        for line in lines
+        if line["set"] == dataset and "failed" in line
+    ]
     rows = []
     for name, row in values.items():
         quality = []
@@ -98,21 +99,6 @@ def systems_table(
             quality.append("–" if math.isnan(row[metric]) else f"**{shown}**" if is_best else shown)
         rows.append([name, *quality, *(cost(row, COSTS[each]) for each in costs)])
     return table(["", *metrics, *costs], rows + failed)
-
-
-def medians(found: Sequence[Figures], lines: Lines) -> dict[str, float]:
-    """Costs and quality of the main lists over lines of several seeds; empty without a line.
-
-    "earlier": whether the times are those of an earlier run.
-    """
-    each = [{**scaled(line, lines), **line["quality"][""]} for line in found]
-    if not each:
-        return {}
-    of_keys = {
-        key: statistics.median(figures[key] for figures in each)
-        for key in (*COSTS.values(), *found[0]["quality"][""])
-    }
-    return {**of_keys, "earlier": any(line.get("from_file") for line in found)}
 
 
 def cost(figures: Figures, key: str) -> str:

@@ -77,10 +77,8 @@ def page(lines: Lines) -> str:
 
 
 def figures(lines: Lines, dataset: str, system: System) -> dict[str, float]:
-    """Quality and costs of a system's main lists, medians over seeds; none where it failed or was not run."""
-    return page_parts.medians(
-        [line for line in lines.of(dataset, system.name) if "failed" not in line], lines
-    )
+    """Quality and costs of a system's main lists; none where it failed or was not run."""
+    return page_parts.medians(lines, dataset).get(system.name, {})
 
 
 def in_short(lines: Lines) -> str:
