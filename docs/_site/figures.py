@@ -2,7 +2,7 @@
 
 A comment on a line of its own asks for one:
 
-    <!-- table page="extreme/results.md" headings="pydocs" rows="PECOS=pecos default3" columns="P@1, C@5" -->
+    <!-- table page="thousands.md" headings="pydocs" rows="PECOS=PECOS, 3 trees" columns="P@1, C@5" -->
     <!-- scatter page="..." headings="a, b" rows="..." x="train s" y="nDCG@5" -->
     <!-- bars page="..." headings="a, b" rows="..." y="nDCG@5" -->
 

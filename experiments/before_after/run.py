@@ -2,6 +2,8 @@
 
 python experiments/before_after/run.py --before CHECKOUT [--seeds 3] [--sets emotions,scene]
 
+A run of some sets or seeds writes to `build/before_after.md`.
+
 CHECKOUT is a folder with another state of metarank whose core is built there (`metarank/_core*.so`). Both run
 in turn, cell by cell, in processes of their own, one thread each, with the libraries of this Python.
 """
@@ -21,9 +23,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parent.parent))
-from whole_page import WholePage, add_options
 
 _HERE = Path(__file__).parent
 ROOT = _HERE.parents[1]
@@ -49,9 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="-1: any")
-    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
-    page = WholePage(options, parser, narrowed_by=("seeds", "sets"))
     data = Path(os.environ.get("METARANK_DATA", ROOT.parent / "shared" / "data")).resolve()
     states = {"before": options.before.resolve(), "now": ROOT}
     cells: dict[str, dict[str, list[Cell]]] = {}
@@ -61,7 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
             for state in list(states) if seed % 2 == 0 else list(states)[::-1]:
                 cells[name][state].append(measured(states[state], data, name, seed, options.core))
                 print(name, seed, state, round(cells[name][state][-1]["fit"], 1), flush=True)
-    page.write(text(cells, states, data, options.seeds))
+    whole = all(getattr(options, name) == parser.get_default(name) for name in ("seeds", "sets"))
+    page = _HERE / "results.md" if whole else ROOT / "build" / "before_after.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(text(cells, states, data, options.seeds))
+    print(f"written: {page}", file=sys.stderr)
     return 0
 
 
