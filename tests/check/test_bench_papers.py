@@ -97,6 +97,12 @@ def test_answers_have_the_unit_of_relevances():
         np.array([0, 2]), np.array([0, 1], np.int32), 2, {"m": np.array([0.0, 1.0], np.float32)}
     )
     assert margin.values(scores) == pytest.approx([0.5, 1 / (1 + np.exp(-4))])
+    tree = regressor.System({"estimator": "XReg", "random_state": 0}, 1)
+    for given in ([1e-20, 1e-21], [0.5, -3.0]):
+        scores.scores["m"][:] = given
+        assert np.all(tree.values(scores) > 0)
+        assert np.diff(tree.values(scores)) < 0
+    scores.scores["m"][:] = [0.0, 1.0]
     assert reranking.almost_zero(scores).scores["relevance"] == pytest.approx([5e-7, 1e-6])
 
 

@@ -58,7 +58,10 @@ class System:
     def values(self, found: Candidates) -> np.ndarray:
         """Scores in their unit; what is below 0 keeps its order just above."""
         scores = next(iter(found.scores.values()))
-        return expit(4 * scores) if self.is_margin else np.maximum(scores, 1e-6 * expit(scores))
+        if self.is_margin:
+            return expit(4 * scores)
+        # Scores that are never below 0 may be tiny: those of re-ranked labels are.
+        return scores if scores.min(initial=0.0) >= 0 else np.maximum(scores, 1e-6 * expit(scores))
 
     def figures(self, rows: sp.csr_matrix) -> dict[str, Any]:
         """What was chosen; alpha is that of the points of a label where these are listed."""
