@@ -33,7 +33,8 @@ FUSED = (
     "documents. *LightGBM LambdaRank*: score, 1 / rank and share of the best score by both sources, in "
     "how many lists, the label's training rows (of other folds); it learns from the best hundred of "
     "either. On the training documents nDCG@10 of bonsai is {of_training[bonsai]}, of mllm "
-    "{of_training[mllm]}: mllm knows some of them, and whoever learns from them trusts it too much."
+    "{of_training[mllm]}: mllm was trained on some of them, or they are of another kind; fits trust it "
+    "too much."
 )
 PAIRS = (
     "{queries} queries with graded documents of their own. Each of five parts is tested once, by fits on the "
@@ -43,7 +44,7 @@ PAIRS = (
 COLUMNS = "; ".join(reranking.COLUMNS)
 RERANKING = (
     "The hundred best labels of a retriever, before and re-ranked by metarank (`candidates=`, "
-    f"`folds=`), in per cent; then by LightGBM's LambdaRank on six obvious columns: {COLUMNS}. Scores "
+    f"`folds=`); then by LightGBM's LambdaRank on six obvious columns: {COLUMNS}. Scores "
     "and columns of training rows come from models that did not see the row's fold. *cost*: CPU time of "
     "the fit on all training rows and the ranking by that of the retriever (its fits without each fold "
     "and on all rows, and its answers)."
@@ -54,9 +55,9 @@ ONESELF = (
     "defaults, on TF-IDF of words, pairs of words, and three to five letters."
 )
 INTRODUCTION = (
-    "What metarank makes of lists that others propose, beside what else one would do with them. All "
-    "settings are defaults, none is chosen on a test part. CPU seconds of fit and ranking, of one "
-    "thread."
+    "What metarank makes of lists that others propose, beside what else one would do with them. Its "
+    "settings are the defaults; nothing is chosen on a test part. In per cent; CPU seconds of fit and "
+    "ranking, of one thread."
 )
 
 
