@@ -30,8 +30,6 @@ ENVIRONMENTS = {
     "napkinxc": Environment("napkinxc", "0.7.2", ("numpy", "scipy")),
     # Its XR-Linear is all that is measured: that needs neither torch nor transformers, which take 6 GB.
     "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
-    # Its linear part, which needs no torch.
-    "libmultilabel": Environment("libmultilabel", "0.10.0"),
     "annif": Environment("annif", "1.4.3", extras="[omikuji,nn]", within=True),
 }
 
