@@ -154,7 +154,7 @@ def test_the_page_is_that_of_its_lines():
     told = {"sizes": {"train": 2000, "test": 1, "labels": 3}, "weight": 0.65}
     told["of training"] = {"bonsai": 0.5, "mllm": 0.75}
     lines.append({"set": fusion.YSO, "system": "fusion", "rows": {"bonsai": scores}, **told})
-    published = dict.fromkeys(fusion.PUBLISHED.values(), {"nDCG@10": 0.375})
+    published = {key: {"nDCG@10": 0.375} for key in fusion.PUBLISHED.values()}
     page = fusion.page(Lines(lines, {fusion.YSO: {"published": published}}))
     assert "2,000 training documents" in page
     assert "of mllm 75.0%" in page
