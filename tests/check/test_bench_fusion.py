@@ -148,9 +148,18 @@ def test_the_page_is_that_of_its_lines():
     lines = [
         {"set": fusion.RERANKED[0], "system": "PECOS", "rows": rows},
         {"set": fusion.RERANKED[1], "system": "PECOS", "failed": "exit 1"},
-        {"set": fusion.COOKING, "system": texts.VOTE, "rows": {texts.VOTE: values}},
+        {"set": fusion.COOKING, "system": texts.VOTE, "rows": values},
     ]
-    page = fusion.page(Lines(lines, {}))
+    scores = {"nDCG@10": 0.5, "nDCG@1000": 0.625, "F1@5": 0.25}
+    told = {"sizes": {"train": 2000, "test": 1, "labels": 3}, "weight": 0.65}
+    told["of training"] = {"bonsai": 0.5, "mllm": 0.75}
+    lines.append({"set": fusion.YSO, "system": "fusion", "rows": {"bonsai": scores}, **told})
+    published = {key: {"nDCG@10": 0.375} for key in fusion.PUBLISHED.values()}
+    page = fusion.page(Lines(lines, {fusion.YSO: {"published": published}}))
+    assert "2,000 training documents" in page
+    assert "of mllm 75.0%" in page
+    assert "published: neural ensemble of three sources | 37.5 | - | - | - |\n" in page
+    assert "| bonsai | 50.0 | 62.5 | 25.0 | - |" in page
     after = "50.0 -> 75.0 | 25.0 -> 25.0 | 12.5 -> 12.5 | 1.5 | 50.0 | 25.0 | 12.5 | 1.0 |"
     assert f"| LLMs4Subjects-dev-en, PECOS | {after}" in page
     assert "| CiteULike-t-tags, PECOS: exit 1 |" in page

@@ -21,6 +21,7 @@ RETRIEVERS = (
         for name, settings in PEERS.items()
     ),
 )
+FUSION_METRICS = ("nDCG@10", "nDCG@1000", "F1@5")
 WAYS = (texts.VOTE, texts.SVC, texts.METARANK)
 PUBLISHED = {
     "published: neural ensemble of three sources": "annif nn ensemble (3 sources)",
@@ -32,8 +33,8 @@ FUSED = (
     "all gold labels. *Weighted mean*: bonsai's weight, {weight:.2f}, is the best of 21 on training "
     "documents. *LightGBM LambdaRank*: score, 1 / rank and share of the best score by both sources, in "
     "how many lists, the label's training rows (of other folds); it learns from the best hundred of "
-    "either. On the training documents nDCG@10 of bonsai is {of_training[bonsai]}, of mllm "
-    "{of_training[mllm]}: mllm was trained on some of them, or they are of another kind; fits trust it "
+    "either. On the training documents nDCG@10 of bonsai is {of training[bonsai]:.1%}, of mllm "
+    "{of training[mllm]:.1%}: mllm was trained on some of them, or they are of another kind; fits trust it "
     "too much."
 )
 PAIRS = (
@@ -65,60 +66,67 @@ def percent(values: Mapping[str, float], names: Sequence[str]) -> list[str]:
     return [f"{100 * values[name]:.1f}" if name in values else "-" for name in names]
 
 
-def fusion(found: Figures, lines: Lines) -> str:
-    names = ("nDCG@10", "nDCG@1000", "F1@5")
+Rows = list[list[str]]
+
+
+def fused(line: Figures, lines: Lines) -> Rows:
     published = lines.sets[YSO]["published"]
-    rows = [[shown, *percent(published[name], names), "-"] for shown, name in PUBLISHED.items()]
-    for name, values in found["rows"].items():
-        rows.append([name, *percent(values, names), number(values["CPU s"]) if "CPU s" in values else "-"])
-    of_training = {name: f"{100 * value:.1f}" for name, value in found["of training"].items()}
-    text = FUSED.format(sizes=found["sizes"], weight=found["weight"], of_training=of_training)
-    return f"{text}\n\n{table(['system', *names, 'CPU s'], rows)}"
+    rows = [[shown, *percent(published[name], FUSION_METRICS), "-"] for shown, name in PUBLISHED.items()]
+    for name, values in line["rows"].items():
+        cost = number(values["CPU s"]) if "CPU s" in values else "-"
+        rows.append([name, *percent(values, FUSION_METRICS), cost])
+    return rows
 
 
-def features(found: Figures, lines: Lines) -> str:
-    rows = [[name, *percent(v, pairs.METRICS), f"{v['CPU s']:.1f}"] for name, v in found["rows"].items()]
-    return f"{PAIRS.format(queries=found['queries'])}\n\n{table(['system', *pairs.METRICS, 'CPU s'], rows)}"
+def described(line: Figures, lines: Lines) -> Rows:
+    return [[name, *percent(v, pairs.METRICS), f"{v['CPU s']:.1f}"] for name, v in line["rows"].items()]
+
+
+def reranked(line: Figures, lines: Lines) -> Rows:
+    """Before and after by metarank with its cost, and after by LightGBM with its own."""
+    before, ours, theirs = (percent(line["rows"][name], reranking.METRICS) for name in reranking.ROWS)
+    spent, *costs = (line["rows"][name]["CPU s"] for name in reranking.ROWS)
+    changed = [f"{b} -> {a}" for b, a in zip(before, ours)]
+    by_cost = [f"{cost / spent:.1f}" for cost in costs]
+    return [[f"{line['set']}, {line['system']}", *changed, by_cost[0], *theirs, by_cost[1]]]
+
+
+def oneself(line: Figures, lines: Lines) -> Rows:
+    times = [number(line["rows"][name]) for name in ("fit s", "row ms")]
+    return [[line["system"], *percent(line["rows"], texts.METRICS), *times]]
+
+
+_CHANGED = [*reranking.METRICS, "cost"]
+CHAPTERS: tuple[tuple[str, Sequence[str], str, list[str], Callable[[Figures, Lines], Rows]], ...] = (
+    ("Fusion on yso-en", (YSO,), FUSED, ["system", *FUSION_METRICS, "CPU s"], fused),
+    ("Features of pairs: MQ2008", (MQ2008,), PAIRS, ["system", *pairs.METRICS, "CPU s"], described),
+    (
+        "Re-ranking",
+        RERANKED,
+        RERANKING,
+        ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)],
+        reranked,
+    ),
+    (
+        "What one would write oneself",
+        (COOKING,),
+        ONESELF,
+        ["system", *texts.METRICS, "fit s", "row ms"],
+        oneself,
+    ),
+)
 
 
 def page(lines: Lines) -> str:
     parts = ["# Candidates of others", INTRODUCTION]
-    chapters: tuple[tuple[str, str, Callable[[Figures, Lines], str]], ...] = (
-        ("Fusion on yso-en", YSO, fusion),
-        ("Features of pairs: MQ2008", MQ2008, features),
-    )
-    for title, name, chapter in chapters:
-        for line in (line for line in lines if line["set"] == name):
-            parts += [f"## {title}", line.get("failed") or chapter(line, lines)]
-    before_after, oneself = [], []
-    for line in lines:
-        name, failed = f"{line['set']}, {line['system']}", line.get("failed")
-        if line["set"] in RERANKED:
-            before_after.append([f"{name}: {failed}"] if failed else [name, *changed(line["rows"])])
-        if line["set"] == COOKING:
-            values = {} if failed else line["rows"][line["system"]]
-            times = [number(values[key]) for key in ("fit s", "row ms") if values]
-            oneself.append(
-                [f"{name}: {failed}"] if failed else [line["system"], *percent(values, texts.METRICS), *times]
-            )
-    if before_after:
-        columns = [*reranking.METRICS, "cost"]
-        head = ["set, retriever", *columns, *(f"LightGBM {column}" for column in columns)]
-        parts += ["## Re-ranking", RERANKING, table(head, before_after)]
-    if oneself:
-        head = ["system", *texts.METRICS, "fit s", "row ms"]
-        parts += ["## What one would write oneself", ONESELF, table(head, oneself)]
+    for title, names, text, head, rows in CHAPTERS:
+        there = [line for line in lines if line["set"] in names]
+        done = [line for line in there if "failed" not in line]
+        failed = [f"{line['set']}, {line['system']}: {line['failed']}" for line in there if "failed" in line]
+        body = [row for line in done for row in rows(line, lines)]
+        body += [[why, *[""] * (len(head) - 1)] for why in failed]
+        parts += [f"## {title}", text.format_map(done[0]) if done else "", table(head, body)] if there else []
     return "\n\n".join(parts)
-
-
-def changed(rows: Mapping[str, Figures]) -> list[str]:
-    """Before and after by metarank with its cost, and after by LightGBM with its own."""
-    before, out = percent(rows["retriever"], reranking.METRICS), []
-    for name in ("metarank", "LightGBM"):
-        after = percent(rows[name], reranking.METRICS)
-        out += [f"{b} -> {a}" for b, a in zip(before, after)] if name == "metarank" else after
-        out.append(f"{rows[name]['CPU s'] / rows['retriever']['CPU s']:.1f}")
-    return out
 
 
 STUDY = Study(

@@ -24,6 +24,7 @@ from systems.fusion.rivals import best, lambdarank, ranks, row_of, with_values
 
 TOP, FOLDS, NEIGHBOURS = 100, 5, 30
 METRICS = ("P@1", "nDCG@5", "PSP@5")
+ROWS = ("retriever", "metarank", "LightGBM")
 K1, B = 1.2, 0.75
 COLUMNS = (
     "the retriever's score",
@@ -116,7 +117,7 @@ class System:
         before = cpu_seconds()
         given = self.training_scores(), self.retrieved(np.arange(self.X.shape[0]), new)
         answer = given[1]
-        for name, way in (("retriever", None), ("metarank", self.metarank), ("LightGBM", self.lightgbm)):
+        for name, way in zip(ROWS, (None, self.metarank, self.lightgbm)):
             if way:
                 before = cpu_seconds()
                 answer = way(*given, new)
