@@ -118,9 +118,9 @@ class LabelEmbedder(Saved, BaseEstimator):
         are divided by ``1 - dropout``. Names, and everything a fitted model reads, are read whole. Training
         then takes a few more epochs.
     id_penalty : float, at least 0
-        Weight of a label's squared distance of f_id from where it says nothing of its own (1 for "lale", else
-        0), over the number of its training rows: labels with few rows stay what their names say. .15 served
-        on all sets tried.
+        Weight of a label's squared distance of f_id from where it says nothing of its own (1 for "lale" with
+        linear names, else 0), over the number of its training rows: labels with few rows stay what their
+        names say. .15 served on all sets tried.
     sampled_labels : "auto", int or None
         Number of labels in a training step: those relevant in the batch, filled up with random ones; the
         scores are corrected for the sampling. None: all labels; "auto": at most 4096.
@@ -132,7 +132,8 @@ class LabelEmbedder(Saved, BaseEstimator):
         b: none, as in the paper, one of all labels, or one of each; alike for every `combine`.
     name_activation : "linear" or "relu"
         Activation at the end of the names' encoder. "relu" is the paper's. Since q is never negative
-        either, no entry of q can then lower a score, and training often stops short.
+        either, f_id alone can then lower a score, which for "lale" begins around 0; "text" has none, and
+        its training often stops short.
     n_jobs : int or None
         Threads. The same number of threads gives the same bytes.
     random_state : int, None, RandomState or Generator

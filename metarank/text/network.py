@@ -99,13 +99,17 @@ class Network(nn.Module):
 
     The parameters are those of `LabelEmbedder`. The query's encoder ends in ReLU,
     except for "mean". If the name's does so too, as in the paper, the score of "text" is a sum of products
-    that are never negative: no subword can lower a score, and training is slow and often stops short.
+    that are never negative: no subword can lower a score, and training is slow and often stops short. In
+    that of "lale" f_id can.
     """
 
     def __init__(self, params: Any, n_subwords: int, n_labels: int) -> None:
         super().__init__()
         combine, encoder = params.combine, params.encoder
         self.combine = combine
+        # What an f_id is that says nothing of its own. A product that is never negative has no start to learn
+        # from: there f_id begins on both sides of 0.
+        self.id_center = float(combine == "lale" and params.name_activation == "linear")
         self.n_labels = n_labels
         subword_dim, embedding_dim = params.subword_dim, params.embedding_dim
         sizes = subword_dim, params.hidden_dim, embedding_dim
@@ -119,7 +123,7 @@ class Network(nn.Module):
         if combine in WITH_IDS:
             self.label_ids: nn.Embedding = nn.Embedding(n_labels, embedding_dim, sparse=True)
             spread = 1 / math.sqrt(embedding_dim)
-            if combine == "lale":
+            if self.id_center:
                 spread = 0.0 if encoder == "mean" else _ID_SPREAD
             self.label_ids.weight.data.mul_(spread).add_(self.id_center)
         if combine == "concat":
@@ -130,11 +134,6 @@ class Network(nn.Module):
         if params.bias == "none":
             self.bias.weight.data.zero_()
             self.bias.weight.requires_grad = False
-
-    @property
-    def id_center(self) -> float:
-        """The entries of an f_id that says nothing of its own."""
-        return 1.0 if self.combine == "lale" else 0.0
 
     def encode(self, side: Side, texts: Tensor) -> Tensor:
         """q of queries, or f_text of names, float (n, E), of subword ids (n, T), padded."""

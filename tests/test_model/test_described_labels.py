@@ -97,6 +97,7 @@ def _matrix(lists):
 def test_alternative_names_alone_find_a_label_without_rows():
     model = shortlisted()
     assert "gardens" in model.rank(["tree"], k=5).names[0]
+    assert model.rank(["zzz"], k=5).labels.shape == (1, 5)  # no known word
     bare = LabelDescriptions(ids=TABLE.ids, names=TABLE.names)
     without = MetaRanker(**{**SHORT, "features": ["neighbors"], "shortlister": ["neighbors"]})
     without.fit(DATA.texts, Y, labels=bare)

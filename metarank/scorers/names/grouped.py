@@ -29,6 +29,7 @@ class GroupedNames:
         rows = sp.csr_matrix(sp.vstack([text, others.text], "csr")[order])
         rows.sort_indices()
         self.n_labels: int = text.shape[0]
+        self.n_words: int = text.shape[1]
         self.label: NDArray[np.int32] = label[order]
         self.indptr: NDArray[np.int64] = np.searchsorted(self.label, np.arange(self.n_labels + 1))
         self.index: _core.LabelText = _core.LabelText((*csr_parts(rows), text.shape[1]))
@@ -65,7 +66,8 @@ class GroupedNames:
 
         Ties go to the smaller label. Rows whose first names do not belong to k labels are searched for more.
         """
-        n, X = len(rows[0]) - 1, sp.csr_matrix((rows[2], rows[1], rows[0]))
+        n = len(rows[0]) - 1
+        X = sp.csr_matrix((rows[2], rows[1], rows[0]), shape=(n, self.n_words))
         open_, wanted = np.arange(n), k
         row, label, cosine = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
         while len(open_):
