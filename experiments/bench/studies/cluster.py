@@ -169,6 +169,7 @@ STUDY = Study(
     (ONE, System(TWO.name, TWO.module, TWO.params, sets=("*-40000",))),
     None,
     page,
+    Measure(limit=1800),
     make={name: maker(size) for name, size in SIZES.items()},
     alone=True,
 )
