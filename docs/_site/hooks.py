@@ -50,7 +50,7 @@ def places() -> dict[str, str]:
         found.setdefault(name, name.removeprefix("docs/"))
     for path in notebooks.BOOKS:
         found[path.relative_to(ROOT).as_posix()] = f"notebooks/{path.stem}.md"
-    for pattern in ("*.md", "*/*.md", "*/*.svg"):
+    for pattern in ("*.md", "*/*.md"):
         for path in sorted((ROOT / "experiments").glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
             found[name] = name
@@ -59,15 +59,11 @@ def places() -> dict[str, str]:
 
 def experiments() -> list[Any]:
     """The pages of experiments, for the menu."""
-    pages: list[Any] = ["experiments/README.md", "experiments/tried.md"]
-    folders: dict[str, list[str]] = {}
-    for name in places():
-        if name.startswith("experiments/") and name.count("/") == 2 and name.endswith(".md"):
-            folders.setdefault(name.split("/")[1], []).append(name)
-    for folder, names in folders.items():
-        names.sort(key=lambda name: (not name.endswith("results.md"), name))
-        pages += [{folder: names[0]}] if len(names) == 1 else [{folder: names}]
-    return pages
+    first = ["experiments/README.md", "experiments/tried.md"]
+    return [
+        *first,
+        *(name for name in places() if re.fullmatch(r"experiments/.+\.md", name) and name not in first),
+    ]
 
 
 def on_config(config: Any) -> Any:
