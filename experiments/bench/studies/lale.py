@@ -217,10 +217,9 @@ INTRODUCTION = (
     " BiLSTM with sizes of 256, names through ReLU, no bias, the binary cross-entropy of all labels in each "
     "step, or that of their *softmax*, until nothing is gained for 2,000 steps. Trees and omikuji read "
     "TF-IDF of the same texts. Per cent, the best of a column in bold, mean ± deviation where there are "
-    "several seeds. "
-    "Not here: the paper's query log, which is not public, so that no row says what it would show; APLC-"
-    "XLNet, which needs pretrained weights; Bonsai and AnnexML, which the study of baselines has on other "
-    "sets. " + page_parts.HOW
+    "several seeds. Not here: the paper's query log, which is not public, so that no row says what it would "
+    "show; APLC-XLNet, which needs pretrained weights; Bonsai and AnnexML, which the study of baselines has "
+    "on other sets. " + page_parts.HOW
 )
 IN_SHORT = (
     "ID-only → LALE; \\*: further apart than the greater deviation of several seeds, which one seed cannot "
