@@ -308,7 +308,7 @@ def _study(name: str, sets: Sequence[str], systems: Sequence[System], hours: flo
 
 STUDY = _study("lale", (*SETS, *UNSEEN[:2]), (*TREES, *MEANS, TAGSPACE, *PIPELINE), 0.25)
 LARGE = _study(
-    "lale-large",
+    "lale_large",
     (*LARGE_SETS, *UNSEEN),
     (*TREES, *MEANS, TAGSPACE, *BAGS, *AS_PRINTED, *PIPELINE),
     6,
