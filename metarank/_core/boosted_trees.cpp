@@ -24,7 +24,7 @@ float float_below(double t) {
 }
 
 // x (groups, width), sum (groups, n_outputs, 16).
-METARANK_KERNEL void add_trees(const std::vector<LeafMasks::Tree>& trees, const LeafMasks::Question* questions,
+METARANK_KERNEL void add_masked(const std::vector<LeafMasks::Tree>& trees, const LeafMasks::Question* questions,
                                const double* values, const float* x, int64_t width, int64_t groups, int64_t n_outputs,
                                double* sum) {
   uint32_t left[kGroup];
@@ -89,7 +89,7 @@ void LeafMasks::score(const float* X, int64_t rows, double* out, Scratch& scratc
     float* x = scratch.x.data() + i / kGroup * width + i % kGroup;
     for (int64_t f = 0; f < n_features_; ++f) x[f * kGroup] = row[f];
   }
-  by_level<add_trees>(trees_, questions_.data(), values_.data(), scratch.x.data(), width, groups, n_outputs_,
+  by_level<add_masked>(trees_, questions_.data(), values_.data(), scratch.x.data(), width, groups, n_outputs_,
                       scratch.sum.data());
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t k = 0; k < n_outputs_; ++k)
@@ -135,16 +135,16 @@ Array2<double> BoostedTrees::predict(const In2<T>& X, int n_threads) const {
   parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int worker) {
     const T* x = X.data() + begin * n_features_;
     double* y = out.data() + begin * n_outputs_;
-    if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_)) return add_trees<true>(x, end - begin, y);
+    if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_)) return walk_trees<true>(x, end - begin, y);
     if constexpr (std::is_same_v<T, float>)
       if (masks_->usable()) return masks_->score(x, end - begin, y, scratch[worker]);
-    add_trees<false>(x, end - begin, y);
+    walk_trees<false>(x, end - begin, y);
   });
   return to_array(std::move(out), static_cast<size_t>(n), static_cast<size_t>(n_outputs_));
 }
 
 template <bool kMissing, typename T>
-void BoostedTrees::add_trees(const T* X, int64_t rows, double* out) const {
+void BoostedTrees::walk_trees(const T* X, int64_t rows, double* out) const {
   int32_t leaf[kWalkers];
   for (size_t first = 0; first < root_.size(); first += kWalkers) {
     const size_t trees = std::min(kWalkers, root_.size() - first);

@@ -68,7 +68,7 @@ class BoostedTrees {
 
  private:
   template <bool kMissing, typename T>
-  void add_trees(const T* X, int64_t rows, double* out) const;
+  void walk_trees(const T* X, int64_t rows, double* out) const;
 
   std::vector<TreeNode> nodes_;
   std::vector<int32_t> root_;

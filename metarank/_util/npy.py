@@ -1,4 +1,7 @@
-"""`.npy` files of a saved model, mapped: a header of one form, checked against the file's size before use."""
+"""Reading `.npy` files of a saved model, mapped; `Writer` in `persist/folder.py` writes them.
+
+A header of one form is checked against the file's size before use.
+"""
 
 from __future__ import annotations
 

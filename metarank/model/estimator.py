@@ -89,8 +89,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     n_folds : int
         Number of folds K >= 2. Scorers without a closed form are fitted K times on (K - 1) / K of the rows.
     effort : "low" or "medium"
-        "low" leaves out the base classifiers, all shortlisters of "auto" but neighbours and names, and the
-        choice of a ranker, which learns from fewer rows.
+        "low" leaves out the base classifiers, all shortlisters of "auto" but neighbours, names and vectors of
+        labels, and, but for given candidates, the choice of a ranker, which learns from fewer rows.
     labelwise : bool
         Whether to learn a second ranker, which orders the points of each label; see `rank_points`.
     n_jobs : int or None

@@ -9,7 +9,8 @@
 - `LabelVectorScorer`: vectors of labels that a user gave.
 
 One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
-name or as objects; those that propose are in `metarank.shortlist` too.
+name or as objects; those that are also used alone stand in `metarank.shortlist`. The names that
+`shortlister=` takes, and the classes behind them, are in `metarank/_util/registry.py`.
 """
 
 from __future__ import annotations

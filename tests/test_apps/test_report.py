@@ -350,7 +350,7 @@ def test_ticks_are_round_and_inside(top):
         ("clicks: z", "clicks: z", "clicks: z = 0.5"),
     ],
 )
-def test_every_source_has_words(column, source, text):
+def test_columns_in_plain_words(column, source, text):
     assert source_of(column) == source
     explanation = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], [(column, 0.5, 1.0)])
     assert reasons(explanation)[0].text.startswith(text)

@@ -7,7 +7,8 @@ import pytest
 
 from metarank import MetaRanker
 from metarank.model.fitting import auto
-from metarank.model.fitting.auto import Sizes, choose_features, choose_shortlister, ranker_name
+from metarank.model.fitting.auto import Sizes, choose_features, choose_ranker, choose_shortlister
+from metarank.ranker import make_ranker
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,12 @@ FEW, MANY = auto.FEW_PAIRS - 1, auto.FEW_PAIRS
     ],
 )
 def test_rankers_by_name(ranker, n_pairs, is_shortlisted, is_given, effort, expected):
-    found = ranker_name(ranker, n_pairs, is_shortlisted=is_shortlisted, is_given=is_given, effort=effort)
-    assert found == expected
+    found = choose_ranker(ranker, n_pairs, ["svm"], effort, is_shortlisted, is_given)
+    by_name, own = make_ranker(expected), ("label_columns", "n_models", "candidates")
+    assert type(found) is type(by_name)
+    assert {k: v for k, v in vars(found).items() if k not in own} == {
+        k: v for k, v in vars(by_name).items() if k not in own
+    }
 
 
 def test_low_effort_averages_fewer_models(monkeypatch):

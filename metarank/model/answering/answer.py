@@ -2,9 +2,14 @@
 
 rows -> candidates -> meta-features -> scores
 
-`Answering.score` is the entry. Sparse shortlisted rows without limits are answered by the compiled plan
-(`_score_by_plan`, `plan.py`), all others by `_describe_chunk` and `score_described`; a boosted ranker ends in
-`_core/boosted_trees.cpp` either way.
+`Answering.score` is the entry. There are two ways on, of the same scores; `FittedModel.plan` says which:
+
+- sparse shortlisted rows without limits, of a single boosted ranker, by the compiled plan: `_score_by_plan`,
+  `_listed`, `Plan.listed` (`plan.py`), `answer` and `part_of` in `_core/plan.cpp`;
+- all others by the stages: `_describe_chunk`, `score_described`, `Ranker.score`.
+
+A boosted ranker ends in `BoostedTrees::predict` of `_core/boosted_trees.cpp` either way. Trees that
+`plan.cpp` or `Cascade` calls before it choose which candidates are described.
 """
 
 from __future__ import annotations

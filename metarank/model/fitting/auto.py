@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
 | `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
-| `ranker` | shortlisted or not; cross-validation | `TrainingLists.new_ranker`, `ranker_name`, `AutoRanker` |
+| `ranker` | shortlisted or not; pairs; effort; cross-validation | `choose_ranker` |
 | `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_cuts` |
 | `language` | what most words of the texts are of | `chosen_language` in `metarank.model.fitting.encoding` |
 | `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from metarank._util.languages import check_language
 from metarank._util.parameters import check_flag, check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose, note
 from metarank._util.registry import SOURCES
 from metarank._util.threads import resolve_n_jobs
-from metarank.ranker import Ranker, make_ranker
+from metarank.ranker import AutoRanker, Ranker, make_ranker
 from metarank.scorers.base import LabelScorer
 from metarank.thresholds import LearnedCuts
 
@@ -87,14 +88,14 @@ NESTED_PAIRS = 300_000
 NESTED_SHORTLISTED_PAIRS = 60_000
 # With low effort up to so many times fewer.
 LOW_NESTS_LESS = 3
-# Of shortlists so many candidates a row at least are described and ranked, and more where rows have many
-# labels, or where held-out rows show that more may come first: `model.cascade.wide_enough`.
-LEAST_SURVIVORS = 30
-SURVIVORS_PER_LABEL = 2
 # Beyond, the rows of a fold are divided into so many parts, if there are so many rows at least. Shortlisted
 # rows are judged fold by fold there: a ranker that learned from a fold's rows alone is too much the worse.
 INNER_PARTS = 3
 LEAST_INNER_ROWS = 20
+# Of shortlists so many candidates a row at least are described and ranked, and more where rows have many
+# labels, or where held-out rows show that more may come first: `model.cascade.wide_enough`.
+LEAST_SURVIVORS = 30
+SURVIVORS_PER_LABEL = 2
 
 
 @dataclass(frozen=True)
@@ -133,23 +134,28 @@ class Sizes:
         return ALL_LABELS_LIMIT_OF_SPARSE if self.is_sparse else ALL_LABELS_LIMIT
 
 
-def ranker_name(
-    ranker: str, n_pairs: int, *, is_shortlisted: bool, is_given: bool = False, effort: str = "medium"
-) -> str:
-    """The ranker by name; "auto" is "pointwise" where labels are shortlisted by the model alone, and
-    "ensemble" where the pairs to learn from are few. With low effort it is "logistic" for few pairs and for
-    lists of all labels.
+def choose_ranker(
+    ranker: str | Ranker, n_pairs: int, columns: list[str], effort: str, is_shortlisted: bool, is_given: bool
+) -> Ranker:
+    """The unfitted ranker; `columns` are those of classifiers, of which a linear one learns label by label.
 
-    A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
-    that others scored, the better one of "listwise" and "pointwise" is taken.
+    "auto" is "pointwise" where labels are shortlisted by the model alone, and "ensemble" where the pairs to
+    learn from are few. With low effort it is "logistic" for few pairs and for lists of all labels. A choice
+    by cross-validation among rankers that look at all pairs (`metarank.ranker.auto_ranker`) is for lists of
+    all labels. Of lists that others scored, the better one of "listwise" and "pointwise" is taken.
     """
-    if ranker != "auto" or is_given:
-        return ranker
-    if effort == "low" and (not is_shortlisted or n_pairs < FEW_PAIRS):
-        return "logistic"
-    if not is_shortlisted:
-        return ranker
-    return "ensemble" if n_pairs < FEW_PAIRS else "pointwise"
+    if not isinstance(ranker, str):
+        return clone(ranker)  # type: ignore[no-any-return]
+    if ranker == "auto" and is_given:
+        gentle = {"num_leaves": 7, "n_rounds": 150, "learning_rate": 0.05}
+        listwise = make_ranker("listwise", **(gentle if n_pairs < GIVEN_PAIRS else {}))
+        return AutoRanker(candidates=[listwise, make_ranker("pointwise")])
+    if ranker == "auto" and effort == "low" and (not is_shortlisted or n_pairs < FEW_PAIRS):
+        return make_ranker("logistic")
+    if ranker == "auto" and is_shortlisted and n_pairs >= FEW_PAIRS:
+        return make_ranker("pointwise", **({"n_models": FEWER_MODELS} if effort == "low" else {}))
+    name = "ensemble" if ranker == "auto" and is_shortlisted else ranker
+    return make_ranker(name, **({"label_columns": columns} if name in ("auto", "ensemble") else {}))
 
 
 def is_auto(value: Any) -> bool:
@@ -256,7 +262,7 @@ def choose_shortlister(shortlister: Any, sizes: Sizes, effort: str = "medium") -
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
     more than 300,000 terms, and none where labels have fewer than four rows on average; names, where known,
-    and where texts mention them, if their words are known in order.
+    and where texts mention them, if their words are known in order; vectors of labels, where there are any.
     """
     if shortlister is None:
         return []

@@ -19,12 +19,12 @@ from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.best_points import PointLists, ranked_points
 from metarank.model.cascade import Lists
-from metarank.model.fitting.auto import FEWER_MODELS, GIVEN_PAIRS, FitOptions, ranker_name
+from metarank.model.fitting.auto import FitOptions, choose_ranker
 from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
-from metarank.ranker import AutoRanker, Ranker, RankingData, make_ranker
+from metarank.ranker import Ranker, RankingData
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import drawn
 from metarank.ranker.relatives import relatives_columns, wanted_columns
@@ -121,22 +121,10 @@ class TrainingLists:
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
-        ranker, effort, n_pairs = self.options.ranker, self.options.effort, self.ranked.n_pairs
         if self.aggregation is not None:
             return ObjectivesRanker(model=self.aggregation)
-        if not isinstance(ranker, str):
-            return clone(ranker)  # type: ignore[no-any-return]
-        name = ranker_name(
-            ranker, n_pairs, is_shortlisted=self.is_shortlisted, is_given=self.is_given, effort=effort
-        )
-        if name == "pointwise" and ranker == "auto" and effort == "low":
-            return make_ranker("pointwise", n_models=FEWER_MODELS)
-        if name == "auto" and self.is_given:
-            gentle = {"num_leaves": 7, "n_rounds": 150, "learning_rate": 0.05}
-            listwise = make_ranker("listwise", **(gentle if n_pairs < GIVEN_PAIRS else {}))
-            return AutoRanker(candidates=[listwise, make_ranker("pointwise")])
-        weighed = name in ("auto", "ensemble")
-        return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
+        asked, effort, n_pairs = self.options.ranker, self.options.effort, self.ranked.n_pairs
+        return choose_ranker(asked, n_pairs, classifier_columns, effort, self.is_shortlisted, self.is_given)
 
 
 @dataclass(frozen=True, eq=False)
