@@ -12,11 +12,13 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar, cast
 
+F = TypeVar("F", bound=Callable[..., Any])
 PathLike = str | os.PathLike[str]
 
 _HIDDEN = ".metarank-"
@@ -116,6 +118,37 @@ def can_be_written(path: PathLike) -> None:
     above = next(parent for parent in Path(path).resolve().parents if parent.exists())
     with _naming(path), _hidden_folder(above):
         pass
+
+
+def of_one_moment(read: F) -> F:
+    """Of a function that reads a folder written by `whole_folder`: what it returns is of one content.
+
+    Where another process replaced the folder while it was read, it is read again.
+    """
+
+    @wraps(read)
+    def reading(path: PathLike, *args: Any, **kwargs: Any) -> Any:
+        while True:
+            before = _identity(path)
+            try:
+                content = read(path, *args, **kwargs)
+            except (ValueError, OSError):
+                if _identity(path) == before:
+                    raise
+            else:
+                if _identity(path) == before:
+                    return content
+
+    return cast(F, reading)
+
+
+def _identity(path: PathLike) -> tuple[int, int, int] | None:
+    """What tells a folder from any other that stood or will stand at `path`."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 @contextmanager

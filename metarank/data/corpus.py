@@ -24,10 +24,7 @@ _TSV_LINE = re.compile(rf"^[^\t\n]*\t[ \t]*{_URI}(?:[ \t]+{_URI})*\s*$", re.MULT
 
 
 def read_corpus(
-    path: PathLike,
-    vocabulary: LabelDescriptions | None = None,
-    *,
-    name: str | None = None,
+    path: PathLike, vocabulary: LabelDescriptions | None = None, *, name: str | None = None
 ) -> Dataset:
     """Read a corpus of documents with subjects: TSV, CSV, JSON lines, or a folder.
 

@@ -233,11 +233,7 @@ def _strings(field: str, values: Sequence[Any] | None, expected: int) -> list[st
 
 
 def from_texts(
-    texts: Sequence[str],
-    labels: Any = None,
-    *,
-    label_separator: str | None = AUTO,
-    name: str = "",
+    texts: Sequence[str], labels: Any = None, *, label_separator: str | None = AUTO, name: str = ""
 ) -> Dataset:
     """A `Dataset` of texts in memory; the model vectorises them.
 

@@ -179,11 +179,7 @@ def _draw_words(Y: sp.csr_matrix, n_words: int, per_row: float, rng: np.random.G
 
 
 def _draw_distinct(
-    wanted: np.ndarray,
-    n_ids: int,
-    draw: Callable[[np.ndarray], np.ndarray],
-    row: np.ndarray,
-    ids: np.ndarray,
+    wanted: np.ndarray, n_ids: int, draw: Callable[[np.ndarray], np.ndarray], row: np.ndarray, ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add draws to (row, id) pairs until each row holds `wanted` distinct ids.
 

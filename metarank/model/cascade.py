@@ -93,11 +93,7 @@ class Cascade(Saved):
     survivors: Annotated[int, Integer("", least=1)]
 
     def rough(
-        self,
-        candidates: Candidates,
-        proposals: Sequence[Candidates],
-        inv_propensity: np.ndarray,
-        n_jobs: int,
+        self, candidates: Candidates, proposals: Sequence[Candidates], inv_propensity: np.ndarray, n_jobs: int
     ) -> np.ndarray:
         """float64 (m,): the log-odds of the pairs by the small trees, from the `inv_propensity` (L,) of
         labels."""

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.files import can_be_written, whole_folder
+from metarank._util.files import can_be_written, of_one_moment, whole_folder
 from metarank._util.npy import map_npy
 from metarank._util.version import __version__
 from metarank.persist.fields import check_csr
@@ -97,6 +97,7 @@ def check_target(path: PathLike) -> Path:
     return target
 
 
+@of_one_moment
 def _check_replaceable(target: Path, path: PathLike) -> None:
     """ValueError unless it is an empty folder, or a model and nothing beside it.
 
@@ -195,6 +196,7 @@ class Writer:
 # --- the manifest ----------------------------------------------------------------------
 
 
+@of_one_moment
 def read_manifest(path: PathLike, *, verify: bool = True, limits: Limits = LIMITS) -> dict[str, Any]:
     """The manifest of a model folder.
 
@@ -353,20 +355,25 @@ def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any
     """
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be persist.Limits, got {limits!r:.80}")
+    model = _read(path, verify, limits)
+    if not hasattr(model, "get_state"):
+        raise ModelError(f"{str(path)!r} holds a {type(model).__name__}, and no model")
+    return model
+
+
+@of_one_moment
+def _read(path: PathLike, verify: bool, limits: Limits) -> Any:
     folder = Path(path)
     manifest = read_manifest(folder, verify=verify, limits=limits)
     sizes = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     try:
         with declared_sizes_up_to(limits.declared, TOGETHER * limits.declared):
-            read = Reader(folder, sizes).decode(manifest["model"])
-            model = read.read({}) if isinstance(read, Stored) else read
+            model = Reader(folder, sizes).decode(manifest["model"])
+            return model.read({}) if isinstance(model, Stored) else model
     except Exception as error:
         if isinstance(error, ImportError) or getattr(error, "errno", None) in _NO_DESCRIPTOR:
             raise
         raise ModelError(f"{str(path)!r} cannot be read: {_one_line(error)}") from error
-    if not hasattr(model, "get_state"):
-        raise ModelError(f"{str(path)!r} holds a {type(model).__name__}, and no model")
-    return model
 
 
 class Reader:

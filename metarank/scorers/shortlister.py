@@ -50,13 +50,7 @@ class StandaloneShortlister(LabelScorer):
 
     @shows_progress
     def fit(
-        self: S,
-        X: Any,
-        Y: Any = None,
-        *,
-        y: Any = None,
-        sample_weight: Any = None,
-        n_jobs: int | None = None,
+        self: S, X: Any, Y: Any = None, *, y: Any = None, sample_weight: Any = None, n_jobs: int | None = None
     ) -> S:
         """Learn from features X (n, d) and relevances Y (n, L). Returns self.
 

@@ -98,9 +98,9 @@ def test_the_readme_runs_on_the_whole_of_the_embedded_data(tmp_path, monkeypatch
     values = metrics.evaluate(
         test.Y, names["ranking"], ["nDCG@5", "PSP@5"], inv_propensity=model.inv_propensity_
     )
-    told = re.findall(r"the ten lines above do not, and reach (\S+) / (\S+)\.\n", PAGES[0].read_text("utf-8"))
-    # The documents are those of the installed packages.
-    assert [100 * value for value in values.values()] == pytest.approx([float(x) for x in told[0]], abs=1)
+    told = re.findall(r"\| pydocs .* (\S+) / (\S+), \S+ s \|\n", PAGES[0].read_text("utf-8"))
+    # The table leaves out what a function says of itself, and documents are those of the installed packages.
+    assert [100 * value for value in values.values()] == pytest.approx([float(x) for x in told[0]], abs=3)
 
 
 @every_page

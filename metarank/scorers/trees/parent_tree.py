@@ -16,9 +16,7 @@ Tree = tuple[np.ndarray, np.ndarray]
 
 
 def nested_of_mapping(
-    parent: Mapping[Hashable, Hashable | None],
-    n_labels: int | None,
-    label_names: Sequence[Hashable] | None,
+    parent: Mapping[Hashable, Hashable | None], n_labels: int | None, label_names: Sequence[Hashable] | None
 ) -> tuple[list[Any], int]:
     """Nested lists of a mapping of child to parent, and the number of labels.
 
