@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import types
@@ -141,20 +142,34 @@ def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
     assert "not installed" in cells.Bench(place.run.parents[1], "b").carry_out([theirs])[0]["failed"]
 
 
+with study("bench"):
+    MODULES = [
+        importlib.import_module(f"studies.{path.stem}")
+        for path in sorted(Path(design.__file__).parent.glob("[a-z]*.py"))
+    ]
 STUDIES = [
-    getattr(study, name)
-    for study in (thousands, design)
-    for name in ("STUDY", "LARGE")
-    if hasattr(study, name)
+    getattr(module, name) for module in MODULES for name in ("STUDY", "LARGE") if hasattr(module, name)
 ]
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
-def test_a_study_declares_rows_of_different_names_and_a_peer_that_runs_again(study):
+@pytest.mark.parametrize(
+    "study", [thousands.STUDY, thousands.LARGE, design.LARGE], ids=lambda study: study.name
+)
+def test_systems_differ_in_name_and_one_fast_peer_always_runs(study):
     assert len({system.name for system in study.systems}) == len(study.systems)
     peers = [system for system in study.systems if system.peer]
     for name in study.sets:
         assert not peers or any(not system.kept and system.runs_on(name) for system in peers)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_a_page_finds_each_line_and_no_set_has_kept_peers_alone(study):
+    for name in study.sets:
+        rows = [system for system in study.systems if system.runs_on(name)]
+        assert rows, name
+        assert len({system.name for system in rows}) == len(rows), name
+        fresh = any(system.peer and not system.kept for system in rows)
+        assert fresh or not any(system.kept for system in rows), name
 
 
 def made_lines(study: Study, dataset: str, quality: dict[str, float]) -> Lines:

@@ -22,7 +22,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import COMMANDS, main
-from metarank.apps.cli._printing import in_options
+from metarank.apps.cli._printing import GuardedStream, in_options
 
 MISSED = ["unknown_labels", "unknown_pairs", "removed_labels", "removed_pairs"]
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
@@ -325,6 +325,15 @@ def test_nothing_that_a_terminal_obeys_is_written_to_it(evil, capsys, argv):
     if "json" in argv or "--json" in argv:
         texts = json.dumps(json.loads(said.out), ensure_ascii=False)
         assert "\x9b" in texts  # the same name, written otherwise
+
+
+def test_no_way_to_write_leads_around_the_guard():
+    stream = io.StringIO()
+    guarded = GuardedStream(stream)
+    guarded.write("a\x1b[31m")
+    guarded.writelines(["b\x1b[31m"])
+    print("c\x1b[31m", file=guarded)
+    assert stream.getvalue() == "a\\u001b[31mb\\u001b[31mc\\u001b[31m\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl"])

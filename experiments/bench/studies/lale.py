@@ -79,7 +79,7 @@ TREES = (
         System(name, "shortlister", {"estimator": name}, sets=LARGE_SETS)
         for name in ("FastXML", "PfastreXML", "Parabel")
     ),
-    System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", sets=LARGE_SETS, kept=True, seeds=1),
+    System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", sets=LARGE_SETS, seeds=1),
 )
 PIPELINE = (
     System("metarank, no names", "texts", {"names": False}, sets=LARGE_SETS, seeds=3),

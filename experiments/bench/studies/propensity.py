@@ -72,7 +72,7 @@ OF_PAPER = {
 }
 PEERS = (
     System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", ("[!b]*",), kept=True),
-    System("PECOS, 3 trees", "pecos", {"n_trees": 3, "nr_splits": 16}, "pecos", ("[!b]*",), kept=True),
+    System("PECOS, 3 trees", "pecos", {"n_trees": 3, "nr_splits": 16}, "pecos", ("[!b]*",)),
 )
 
 

@@ -87,7 +87,7 @@ SYSTEMS = (
     *(_by_labels(f"XReg, F {F}", sets=(MOVIES,), factor=F) for F in (1, 8)),
 )
 PEERS = (
-    System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", ("LLMs*", *LARGE_SETS), kept=True),
+    System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", ("LLMs*", *LARGE_SETS)),
     System("PECOS, one-vs-all", "pecos", {"n_trees": 0}, "pecos", ("LLMs*", *LARGE_SETS), kept=True),
 )
 RERANKED = tuple(

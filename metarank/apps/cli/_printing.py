@@ -41,6 +41,10 @@ class GuardedStream:
         self.unguarded.write(printable(text, keep="\n\t"))
         return len(text)
 
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.unguarded, name)
 

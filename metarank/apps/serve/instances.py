@@ -43,9 +43,8 @@ class InstanceReader:
         expected: Any = _vector_of(self.n_features)
         if isinstance(encoder, BlocksEncoder):
             known = _by_key([part for part in encoder.parts if not part.is_joint])
-            fields: dict[
-                str, Any
-            ] = {  # by aliases: a block may have any name, an attribute of a model may not
+            # By aliases: a block may have any name, an attribute of a model may not.
+            fields: dict[str, Any] = {
                 f"block_{i}": (_type_of(part), Field(... if key in self.blocks else None, alias=key))
                 for i, (key, part) in enumerate(known.items())
             }

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
-from systems.rivals.base import Ridge, Rival
+from systems.rivals.base import Ridge, Rival, drawn_pairs
 from systems.rivals.sleec import neighbor_products, votes
 
 
@@ -57,15 +57,10 @@ class AnnexML(Rival):
         """The weights, embeddings and labels of the rows of a part."""
         W = rng.normal(0, 1, (X.shape[1], self.rank)).astype(np.float32)
         spent, graph = np.full(len(W), 1e-8, np.float32), graph.tocsr()
-        degree = np.diff(graph.indptr)
-        for _ in range(self.passes):
-            order = rng.permutation(np.flatnonzero(degree))
-            for start in range(0, len(order), self.batch):
-                rows = order[start : start + self.batch]
-                near = graph.indices[graph.indptr[rows] + rng.integers(degree[rows])]
-                features, gradient = ranking(W, X[rows], X[near], self.sharpness)[1:]
-                spent[features] += (gradient**2).mean(axis=1)
-                W[features] -= self.rate * gradient / np.sqrt(spent[features])[:, None]
+        for rows, near in drawn_pairs(graph, self.passes, self.batch, rng):
+            features, gradient = ranking(W, X[rows], X[near], self.sharpness)[1:]
+            spent[features] += (gradient**2).mean(axis=1)
+            W[features] -= self.rate * gradient / np.sqrt(spent[features])[:, None]
         return W, normalize(X @ W) if X.shape[0] else np.zeros((0, self.rank)), Y
 
     def scores(self, X: sp.csr_matrix) -> np.ndarray:

@@ -6,6 +6,7 @@ X is CSR with rows of unit length, Y CSR with the relevances of relevant pairs; 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -22,6 +23,18 @@ OF_GRADES = ("WP@1", "WP@3", "WP@5")
 _ROWS = 256  # whose scores of all labels are in memory at a time
 _LARGEST_FACTOR = 6000  # rows or features that are factorised; beyond, conjugate gradients
 _STEPS = 30  # of conjugate gradients
+
+
+def drawn_pairs(
+    of: sp.csr_matrix, passes: int, size: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Batches of rows in an order of each pass, and one column of each that is drawn among its entries."""
+    entries = np.diff(of.indptr)
+    for _ in range(passes):
+        order = rng.permutation(np.flatnonzero(entries))
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            yield rows, of.indices[of.indptr[rows] + rng.integers(entries[rows])]
 
 
 class Rival(ABC):

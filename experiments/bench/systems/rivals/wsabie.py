@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from systems.rivals.base import Rival
+from systems.rivals.base import Rival, drawn_pairs
 
 _DRAWN = 256  # labels of a batch
 
@@ -32,19 +32,14 @@ class WSABIE(Rival):
         )
         spent = [np.full(len(M), 1e-8, np.float32) for M in (self.U, self.V)]
         penalty = np.concatenate([[0], np.cumsum(1 / np.arange(1, L + 1))]).astype(np.float32)
-        labels = np.diff(Y.indptr)
-        for _ in range(self.passes):
-            order = rng.permutation(np.flatnonzero(labels))
-            for start in range(0, len(order), self.batch):
-                rows = order[start : start + self.batch]
-                relevant = Y.indices[Y.indptr[rows] + rng.integers(labels[rows])]
-                drawn, rank = self._violators(X[rows], Y[rows], relevant, rng)
-                _, *gradients = warp(self.U, self.V, X[rows], relevant, drawn, penalty[rank])
-                for M, past, (at, gradient) in zip((self.U, self.V), spent, gradients):
-                    past[at] += (gradient**2).mean(axis=1)
-                    moved = M[at] - self.rate * gradient / np.sqrt(past[at])[:, None]
-                    length = np.linalg.norm(moved, axis=1, keepdims=True)
-                    M[at] = moved * np.minimum(1, self.longest / np.maximum(length, 1e-12))
+        for rows, relevant in drawn_pairs(Y, self.passes, self.batch, rng):
+            drawn, rank = self._violators(X[rows], Y[rows], relevant, rng)
+            _, *gradients = warp(self.U, self.V, X[rows], relevant, drawn, penalty[rank])
+            for M, past, (at, gradient) in zip((self.U, self.V), spent, gradients):
+                past[at] += (gradient**2).mean(axis=1)
+                moved = M[at] - self.rate * gradient / np.sqrt(past[at])[:, None]
+                length = np.linalg.norm(moved, axis=1, keepdims=True)
+                M[at] = moved * np.minimum(1, self.longest / np.maximum(length, 1e-12))
 
     def _violators(
         self, X: sp.csr_matrix, Y: sp.csr_matrix, relevant: np.ndarray, rng: np.random.Generator
