@@ -3,7 +3,8 @@
 python experiments/bench [--study thousands] [--sets pydocs] [--setup] [--keep-peers]
 
 A run that was stopped goes on where it stopped, as long as the commit is the same. A page of all sets of a
-study, from a tree that is clean, is written to `experiments/`; any other to `build/bench/part/`.
+study, from a tree that is clean, is written to `experiments/`; any other to `build/bench/part/`. A page has
+two parts, that of the short runs and that of the long ones; each is written whole, and the other stays.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from declared import Lines, Study
 
 ROOT = HERE.parents[1]
 STUDIES = tuple(sorted(path.stem for path in (HERE / "studies").glob("[a-z]*.py")))
+LONG = "# The long runs\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,8 +91,14 @@ def write(study: Study, bench: Bench, chosen: list[str], command: str, folder: P
         [study.page(lines), "## How it was made", page_parts.provenance(lines, bench.commit, command)]
     )
     folder.mkdir(parents=True, exist_ok=True)
-    page = folder / f"{study.name}.md"
-    page.write_text(text + "\n")
+    page = folder / f"{study.name.removesuffix('_large')}.md"
+    short, _, long = page.read_text().partition(LONG) if page.is_file() else ("", "", "")
+    if study.large:
+        long = text.partition("\n")[2]
+    else:
+        short = text
+    parts = [short.strip("\n"), *([LONG + long.rstrip("\n")] if long else [])]
+    page.write_text("\n\n".join(parts) + "\n")
     print(f"written: {page}", file=sys.stderr)
 
 

@@ -78,9 +78,9 @@ class Study:
     def cells(self, sets: Sequence[str]) -> list[Cell]:
         return [
             Cell(self, name, system, seed)
+            for seed in range(self.seeds)
             for name in self.sets
             if name in sets
-            for seed in range(self.seeds)
             for system in self.systems
             if system.runs_on(name) and (system.seeds is None or seed < system.seeds)
         ]

@@ -23,7 +23,7 @@ with study("bench"):
     import page_parts
     import sets
     from declared import Lines, Measure, Study, System
-    from studies import design, thousands
+    from studies import thousands
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc"
@@ -145,21 +145,11 @@ def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
 with study("bench"):
     MODULES = [
         importlib.import_module(f"studies.{path.stem}")
-        for path in sorted(Path(design.__file__).parent.glob("[a-z]*.py"))
+        for path in sorted(Path(thousands.__file__).parent.glob("[a-z]*.py"))
     ]
 STUDIES = [
     getattr(module, name) for module in MODULES for name in ("STUDY", "LARGE") if hasattr(module, name)
 ]
-
-
-@pytest.mark.parametrize(
-    "study", [thousands.STUDY, thousands.LARGE, design.LARGE], ids=lambda study: study.name
-)
-def test_systems_differ_in_name_and_one_fast_peer_always_runs(study):
-    assert len({system.name for system in study.systems}) == len(study.systems)
-    peers = [system for system in study.systems if system.peer]
-    for name in study.sets:
-        assert not peers or any(not system.kept and system.runs_on(name) for system in peers)
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
@@ -202,7 +192,7 @@ def test_pages_say_who_is_ahead():
         "- pydocs: PECOS, 3 trees in P@1 (25.0, metarank 20.0), nDCG@5 (50.0, metarank 40.0), PSP@5" in page
     )
     assert "- pydocs: omikuji" not in page
-    page = design.page(made_lines(design.LARGE, "pydocs", {"XReg-t": 0.43, "LambdaRank": 0.39}))
+    page = thousands.long_page(made_lines(thousands.LARGE, "pydocs", {"XReg-t": 0.43, "LambdaRank": 0.39}))
     assert "| XReg-t | +3.0 / +3.0 | +3.0 / +3.0 |" in page
     assert "| LambdaRank | -1.0 / -1.0 | -1.0 / -1.0 |" in page
     assert "| XReg-t | 33.0 ± 0.0 | 21.5 ± 0.0 | 43.0 ± 0.0 |" in page

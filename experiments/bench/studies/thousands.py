@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import design
 import judging
 import page_parts
 from declared import Lines, Measure, Study, System
@@ -14,7 +17,6 @@ SETS = (
     "MovieLens-small-users",
     "pydocs",
 )
-LARGEST = "YSO-FinnaTitles-27K"
 
 TREES = (
     System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", kept=True),
@@ -143,12 +145,26 @@ def behind(lines: Lines) -> str:
 
 
 STUDY = Study("thousands", SETS, (*TREES, FLAT, *SHORTLISTERS, NO_NAMES, WITH_NAMES), judging.of_lists, page)
+LARGEST = "YSO-FinnaTitles-27K"
+ON_LARGEST = (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES)
+
+
+def long_page(lines: Lines) -> str:
+    parts = ["# Thousands of labels", *design.sections(lines)]
+    for name, described in lines.sets.items():
+        if name == LARGEST:
+            table = page_parts.systems_table(lines, name, METRICS)
+            parts += [f"## {name}", page_parts.HOW, page_parts.sizes(described), table]
+    return "\n\n".join(parts)
+
+
 LARGE = Study(
     "thousands_large",
-    (LARGEST,),
-    (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES),
+    (*design.SETS, LARGEST),
+    (*design.SYSTEMS, *(replace(system, sets=(LARGEST,), seeds=1) for system in ON_LARGEST)),
     judging.of_lists,
-    page,
+    long_page,
     Measure(limit=3000),
+    seeds=3,
     large=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import judging
 import page_parts
-from declared import Lines, Measure, Study, System
+from declared import Lines, System
 
 SETS = ("CiteULike-t-tags", "LLMs4Subjects-dev-en", "Wikispeedia-Links", "LastFM-ArtistTags", "pydocs")
 METRICS = ("P@1", "nDCG@5", "PSP@5", judging.TAIL, "R@100")
@@ -15,7 +15,7 @@ HELD_OUT = "held-out nDCG@5"
 
 
 def _pipeline(name: str, **params: object) -> System:
-    return System(name, "pipeline", {"names": False, "weights": [], **params})
+    return System(name, "pipeline", {"names": False, "propensity_weight": 0.0, **params}, sets=SETS)
 
 
 AUTO = _pipeline("auto")
@@ -39,25 +39,27 @@ RANKERS = (
     _pipeline("ensemble", ranker="ensemble"),
 )
 FIRST = _pipeline("as first written", shortlister="pfastrexml", features="yang2012", ranker="lambdarank")
+SYSTEMS = (AUTO, *PROPOSERS, *RANKERS, FIRST)
 
 INTRODUCTION = (
     "The same pipeline without label names, but for one part: who proposes the candidates, and who orders "
-    "them. *auto* is what metarank does by itself. It was designed by the held-out rows of training parts, "
-    "which the first column of each table has; the test parts are shown, and nothing is chosen by them. "
-    "Medians over seeds ({seeds}), per cent; ± half of the range over seeds. *R@100*: recall of the "
-    "candidates. *as first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) describe, "
-    "LambdaRank orders."
+    "them; ranked by probability. *auto* is what metarank does by itself. It was designed by the held-out "
+    "rows of training parts, which the first column of each table has; the test parts are shown, and "
+    "nothing is chosen by them. Medians over seeds ({seeds}), per cent; ± half of the range over seeds. "
+    "*R@100*: recall of the candidates. *as first written*: PfastreXML proposes, the columns of Yang & "
+    "Gopal (2012) describe, LambdaRank orders."
 )
 
 
-def page(lines: Lines) -> str:
+def sections(lines: Lines) -> list[str]:
     seeds = len({line["seed"] for line in lines})
-    parts = ["# Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
-    parts += ["## Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
-    parts += ["## Rankers", summary(lines, (AUTO, *RANKERS))]
+    parts = ["## Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
+    parts += ["### Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
+    parts += ["### Rankers", summary(lines, (AUTO, *RANKERS))]
     for name, described in lines.sets.items():
-        parts += [f"## {name}", page_parts.sizes(described), table(lines, name)]
-    return "\n\n".join(parts)
+        if name in SETS:
+            parts += [f"### Parts in turn on {name}", page_parts.sizes(described), table(lines, name)]
+    return parts
 
 
 def of_seeds(lines: Lines, dataset: str, system: System, metric: str) -> list[float]:
@@ -72,14 +74,15 @@ def summary(lines: Lines, systems: tuple[System, ...]) -> str:
 
     def gains(system: System, metric: str) -> list[str]:
         told, every = [], []
-        for name in lines.sets:
+        for name in there:
             pair = [of_seeds(lines, name, each, metric) for each in (system, AUTO)]
             if all(pair):
                 every.append(statistics.median(pair[0]) - statistics.median(pair[1]))
             told.append(f"{100 * every[-1]:+.1f}" if all(pair) else "–")
-        mean = f"{100 * statistics.mean(every):+.1f}" if len(every) == len(lines.sets) else "–"
+        mean = f"{100 * statistics.mean(every):+.1f}" if len(every) == len(there) else "–"
         return [*told, mean]
 
+    there = [name for name in lines.sets if name in SETS]
     rows = [
         [
             system.name,
@@ -88,7 +91,7 @@ def summary(lines: Lines, systems: tuple[System, ...]) -> str:
         for system in systems
         if system is not AUTO
     ]
-    head = ["nDCG@5 against auto, held-out / test", *lines.sets, "mean"]
+    head = ["nDCG@5 against auto, held-out / test", *there, "mean"]
     return page_parts.table(head, rows)
 
 
@@ -100,21 +103,9 @@ def table(lines: Lines, dataset: str) -> str:
         return form(statistics.median(values)) + spread
 
     rows = []
-    for system in (AUTO, *PROPOSERS, *RANKERS, FIRST):
+    for system in SYSTEMS:
         values = [of_seeds(lines, dataset, system, metric) for metric in (HELD_OUT, *METRICS)]
         seconds = [line["train_s"] for line in lines.of(dataset, system.name) if "failed" not in line]
         cells = [shown(each, lambda value: f"{100 * value:.1f}") for each in values]
         rows.append([system.name, *cells, shown(seconds, page_parts.number)])
     return page_parts.table(["", HELD_OUT, *METRICS, "train s"], rows)
-
-
-LARGE = Study(
-    "design",
-    SETS,
-    (AUTO, *PROPOSERS, *RANKERS, FIRST),
-    judging.of_lists,
-    page,
-    Measure(singles=5),
-    seeds=3,
-    large=True,
-)
