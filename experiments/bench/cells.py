@@ -22,6 +22,7 @@ from progress import Progress
 HERE = Path(__file__).parent
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 PEERS = HERE / "peers.jsonl"
+BEFORE = "before"  # the environment of another state of metarank
 
 
 class Bench:
@@ -42,8 +43,14 @@ class Bench:
         self._writing = threading.Lock()
         self.lines = {line["key"]: line for line in _read(self._file)}
 
-    def carry_out(self, cells: Sequence[Cell], *, again: bool = False) -> list[Figures]:
-        """The lines of the cells, those that there are and those of the cells that run now."""
+    def carry_out(self, cells: Sequence[Cell], *, again: bool = False, run: bool = True) -> list[Figures]:
+        """The lines of the cells, those that there are and those of the cells that run now.
+
+        Raises
+        ------
+        ValueError
+            If there is a cell without a line, and `run` is false.
+        """
         cores = sorted(os.sched_getaffinity(0))
         peers = {line["key"]: line for line in _read(PEERS)}
         for name, make in {cell.dataset: cell.study.make.get(cell.dataset) for cell in cells}.items():
@@ -51,9 +58,14 @@ class Bench:
         for cell in cells:
             checksum = sets.described(self.sets / cell.dataset)["checksum"]
             stored = peers.get(cell.key)
-            if cell.system.kept and stored and stored["checksum"] == checksum and not again:
+            fits = cell.system.kept and stored and stored["checksum"] == checksum
+            if fits and cell.key not in self.lines and not again:
                 self.lines[cell.key] = {**stored, "from_file": True}
         wanted = [cell for cell in cells if again or self.lines.get(cell.key, {}).get("again", True)]
+        if not run:
+            if missing := [str(cell) for cell in wanted if cell.key not in self.lines]:
+                raise ValueError(f"{self.run} has no line of {len(missing)} cells, as of {missing[0]}")
+            wanted = []
         progress = Progress(len(wanted))
         for alone in (False, True):
             part = [cell for cell in wanted if cell.study.alone is alone]
@@ -148,7 +160,7 @@ class Bench:
 
 def _seeded(cell: Cell) -> Figures:
     """The parameters with the seed, where the system takes one."""
-    ours = cell.system.peer is None
+    ours = cell.system.peer in (None, BEFORE)
     return {**cell.system.params, **({"random_state": cell.seed} if ours else {})}
 
 

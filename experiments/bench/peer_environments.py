@@ -12,6 +12,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -51,17 +53,32 @@ def make(name: str, folder: Path) -> None:
         If a package cannot be installed.
     """
     wanted = ENVIRONMENTS[name]
-    python = folder / name / "bin" / "python"
-    if not python.is_file():
-        venv.create(folder / name, with_pip=True)
+    python = _python(folder / name)
     peer = f"{wanted.distribution}=={wanted.version}"
     listed = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
     if peer in listed.stdout.splitlines() and not wanted.within:
         return
-    # metarank's constraints are not theirs.
-    variables = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
     named = f"{wanted.distribution}{wanted.extras}=={wanted.version}"
-    metarank = [str(Path(__file__).parents[2])] if wanted.within else []
+    metarank = [ROOT] if wanted.within else []
     for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), named, *metarank]):
         if packages:
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, env=variables)
+            _install(python, *packages)
+
+
+def make_of(checkout: Path, folder: Path) -> None:
+    """An environment with the metarank of another checkout, beside the libraries of this one."""
+    _install(_python(folder), "-c", ROOT / "constraints.txt", checkout.resolve())
+
+
+def _python(folder: Path) -> Path:
+    """The interpreter of an environment, which is made where there is none."""
+    python = folder / "bin" / "python"
+    if not python.is_file():
+        venv.create(folder, with_pip=True)
+    return python
+
+
+def _install(python: Path, *packages: str | Path) -> None:
+    # metarank's constraints are not theirs.
+    variables = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, env=variables)

@@ -116,6 +116,8 @@ def test_cells_are_run_once_and_failures_are_rows_that_are_tried_again(bench):
     assert lines[0]["memory_mib"] > lines[0]["imports_mib"] > 10
     again = cells.Bench(place.run.parents[1], "abc").carry_out(study.cells(["toy"]))
     assert json.dumps(again[0]) == json.dumps(lines[0])
+    with pytest.raises(ValueError, match="has no line of 2 cells, as of toys: toy, Parabel"):
+        cells.Bench(place.run.parents[1], "another").carry_out(study.cells(["toy"]), run=False)
     other = cells.Bench(place.run.parents[1], "another").carry_out(study.cells(["toy"]))
     assert other[0]["commit"] == "another"
     assert other[0]["answers_sha256"] == lines[0]["answers_sha256"]

@@ -125,8 +125,9 @@ Figures are against **all** subjects of the test records, in per cent. *F1@5* is
 subjects, or of fewer where fewer are suggested. *unseen, named*: R@10 of the subjects that have a name
 and no training record, over the records that have such a subject; *unseen*: of all without a training
 record; one with neither can be found by nobody. Every project has the words of a text by their stems
-(snowball), Bonsai and Parabel also pairs of words, and what occurs in two records at least. metarank has
-its defaults and the set's language.
+(snowball), Bonsai and Parabel also pairs of words, and what occurs in two records at least; NLTK splits
+sentences without a list of abbreviations, which is no part of it. metarank has its defaults and the set's
+language.
 
 Ensembles that learn do so from one training record in {corpora.PART}, which sources trained on the others
 have not seen, and are then used with sources that are trained on all: *train s* has the sources' training

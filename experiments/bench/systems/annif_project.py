@@ -50,7 +50,9 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "ANNIF_CONFIG": "annif.default_config.Config",
 }
-STEMMERS = {"en": "english", "fi": "finnish"}
+LANGUAGES = {"en": "english", "fi": "finnish"}
+# What NLTK's splitter of sentences wants of a language.
+TABLES = ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab")
 
 
 class System:
@@ -115,6 +117,11 @@ class Annif:
         self.folder, self.place, self.language = folder, place, language
         self.settings = {name: dict(settings) for name, settings in PROJECTS.items()}
         self.vocabulary = next(folder.glob("vocabulary.*"))
+        # Without an abbreviation in them, as they are no part of NLTK: nothing is fetched.
+        tables = place / "nltk_data" / "tokenizers" / "punkt_tab" / LANGUAGES[language]
+        tables.mkdir(parents=True)
+        for name in TABLES:
+            (tables / name).touch()
 
     def trained(self, name: str) -> tuple[list[Done], str]:
         """The steps that a project takes, and what was chosen in them."""
@@ -166,8 +173,8 @@ class Annif:
         file = self.place / where / f"{project}.cfg"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self.configuration(project))
-        places = {"ANNIF_DATADIR": str(file.parent), "ANNIF_PROJECTS": str(file)}
-        return run([sys.executable, str(STEP), *command], places)
+        places = {"ANNIF_DATADIR": file.parent, "ANNIF_PROJECTS": file, "NLTK_DATA": self.place / "nltk_data"}
+        return run([sys.executable, str(STEP), *command], {key: str(path) for key, path in places.items()})
 
     def configuration(self, project: str) -> str:
         """The text of projects.cfg for a project and its sources."""
@@ -176,7 +183,7 @@ class Annif:
         for name in (project, *(source.partition(":")[0] for source in sources.split(",") if source)):
             settings = {"name": name, "language": self.language, "vocab": "subjects", **self.settings[name]}
             if settings["backend"] not in ("ensemble", "nn_ensemble"):
-                settings["analyzer"] = f"snowball({STEMMERS[self.language]})"
+                settings["analyzer"] = f"snowball({LANGUAGES[self.language]})"
             sections.append(f"[{name}]\n" + "".join(f"{key}={value}\n" for key, value in settings.items()))
         return "\n".join(sections)
 
