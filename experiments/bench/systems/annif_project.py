@@ -50,8 +50,8 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "ANNIF_CONFIG": "annif.default_config.Config",
 }
-LANGUAGES = {"en": "english", "fi": "finnish"}
-# What NLTK's splitter of sentences wants of a language.
+STEMMERS = {"en": "english", "fi": "finnish"}
+# What NLTK's splitter of sentences wants; for Annif it is the English one, whatever the language.
 TABLES = ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab")
 
 
@@ -118,7 +118,7 @@ class Annif:
         self.settings = {name: dict(settings) for name, settings in PROJECTS.items()}
         self.vocabulary = next(folder.glob("vocabulary.*"))
         # Without an abbreviation in them, as they are no part of NLTK: nothing is fetched.
-        tables = place / "nltk_data" / "tokenizers" / "punkt_tab" / LANGUAGES[language]
+        tables = place / "nltk_data" / "tokenizers" / "punkt_tab" / "english"
         tables.mkdir(parents=True)
         for name in TABLES:
             (tables / name).touch()
@@ -183,7 +183,7 @@ class Annif:
         for name in (project, *(source.partition(":")[0] for source in sources.split(",") if source)):
             settings = {"name": name, "language": self.language, "vocab": "subjects", **self.settings[name]}
             if settings["backend"] not in ("ensemble", "nn_ensemble"):
-                settings["analyzer"] = f"snowball({LANGUAGES[self.language]})"
+                settings["analyzer"] = f"snowball({STEMMERS[self.language]})"
             sections.append(f"[{name}]\n" + "".join(f"{key}={value}\n" for key, value in settings.items()))
         return "\n".join(sections)
 
