@@ -22,14 +22,17 @@ COSTS = {
     "single ms": "single_ms",
 }
 TIMES = ("train_s", "batch_ms", "single_ms", "single_wall_ms")
+CLOCKS = (
+    "Each row is a process of its own with one thread on one core. *train*: CPU seconds from data in "
+    "memory to a model; *memory*: peak resident MiB of reading and training, the imported packages "
+    "included; *model*: MiB on disk; *batch*: CPU milliseconds a test row, all in one call; *single*: "
+    "median CPU milliseconds of calls with one row each. Other processes and machines change times: "
+    "compare them within a table."
+)
 HOW = (
-    "Each row is a process of its own with one thread on one core; peers have their best published "
-    "settings, metarank its defaults. *train*: CPU seconds from data in memory to a model; *memory*: peak"
-    " resident MiB of reading and training, the imported packages included; *model*: MiB on disk; "
-    "*batch*: CPU milliseconds a test row, all in one call; *single*: median CPU milliseconds of calls "
-    "with one row each. Other processes and machines change times: compare them within a table. Times "
-    "marked ~ are those of an earlier run of the same version and settings on the same data, scaled by "
-    "the time of a fixed piece of work that each run measures."
+    f"Peers have their best published settings, metarank its defaults. {CLOCKS} Times marked ~ are those "
+    "of an earlier run of the same version and settings on the same data, scaled by the time of a fixed "
+    "piece of work that each run measures."
 )
 
 

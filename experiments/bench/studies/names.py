@@ -66,7 +66,7 @@ INTRODUCTION = (
 
 
 def page(lines: Lines) -> str:
-    parts = ["# What names of labels bring", INTRODUCTION + page_parts.HOW]
+    parts = ["# What names of labels bring", INTRODUCTION + page_parts.CLOCKS]
     parts += ["## In short: the gain over no names", gains(lines)]
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS, COSTS)
