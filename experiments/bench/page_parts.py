@@ -136,7 +136,7 @@ def provenance(lines: Lines, commit: str, command: str) -> str:
     seeds_told = ", ".join(map(str, seeds))
     least, most = f"{min(yardsticks):.2f}", f"{max(yardsticks):.2f}"
     told = [
-        f"metarank at {commit[:12]}, {days}, `{command}`",
+        f"metarank at {commit[:12]}{' with changes' * ('-' in commit)}, {days}, `{command}`",
         f"{cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seeds {seeds_told}",
         ", ".join(f"{package} {version(package)}" for package in PACKAGES),
         *sorted(versions),
