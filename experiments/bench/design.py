@@ -21,8 +21,9 @@ def _pipeline(name: str, **params: object) -> System:
 AUTO = _pipeline("auto")
 PROPOSERS = (
     _pipeline("Parabel", shortlister="parabel"),
-    _pipeline("XReg, one maximum", shortlister="xreg"),
-    _pipeline("XReg, a maximum a label", shortlister={"XReg": {"normalize": "label"}}),
+    # Inverse propensities, by the greatest of all labels; by a label's own they are all 1, as labels are.
+    _pipeline("XReg, one maximum", shortlister={"XReg": {"relevance": "inverse-propensity"}}),
+    _pipeline("XReg, a maximum a label", shortlister="xreg"),
     _pipeline(
         "XReg-t",
         shortlister={"XReg": {"relevance": "inverse-propensity", "normalize": "label", "tail": "auto"}},
