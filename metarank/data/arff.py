@@ -21,7 +21,10 @@ _QUOTED = r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?"  # to the end, where a q
 _ATTRIBUTE = re.compile(rf"({_QUOTED}|[^\s{{]+)\s*(?:(numeric|real|integer)|\{{(.*)\}})$", re.IGNORECASE)
 # What stands between commas that are in no quotes.
 _FIELD = re.compile(rf"(?:{_QUOTED}|[^,'\"])+")
-_LABEL_COUNT = re.compile(r"-C\s+(-?\d+)")
+_LABEL_COUNT = re.compile(r"-c\s+(-?\d+)", re.IGNORECASE)
+_TRUE = ("1", "true", "yes", "t", "y")
+# Pairs of words that stand for 0 and 1.
+_WORDS = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
 
 
 class _Attribute(NamedTuple):
@@ -37,6 +40,11 @@ class _Attribute(NamedTuple):
 
     def cell(self, text: str) -> tuple[int, float]:
         """Column and number of a value."""
+        if text == "?":
+            raise ValueError(
+                f"attribute {self.name!r} has a missing value: put a number in its place, or write the file as "
+                "CSV, where --number-columns (number_columns=) takes empty cells"
+            )
         try:
             return self.cells[text] if self.cells else (self.column, float(text))
         except (KeyError, ValueError):
@@ -47,11 +55,11 @@ class _Attribute(NamedTuple):
 def read_arff(content: bytes, path: Path, name: str) -> Dataset:
     """A multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
 
-    Each numeric attribute and each nominal {0, 1} attribute becomes one feature; other nominal attributes
+    Each numeric attribute and each nominal one of {0, 1}, {false, true} or {no, yes} becomes one feature; other nominal attributes
     become one feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be
     quoted, and lines that start with `%` are comments. Entries that a sparse row leaves out are 0, or the
     first value of a nominal attribute, as in Weka. Labels are the attributes that `NAME.xml` beside
-    `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the first k by `-C k` in the relation's
+    `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the first k by `-C k` or `-c k` in the relation's
     name (the last -k if k is negative).
 
     Raises
@@ -120,8 +128,9 @@ def _attribute(declared: str, column: int) -> _Attribute:
     name, values = _unquoted(match[1]), list(map(_unquoted, _FIELD.findall(match[3] or "")))
     if match[2]:
         return _Attribute(name, [name], column, {})
-    if {*values} <= {"0", "1"}:
-        return _Attribute(name, [name], column, {value: (column, float(value)) for value in values})
+    if any({*map(str.lower, values)} <= pair for pair in _WORDS):
+        of = {value: (column, float(value.lower() in _TRUE)) for value in values}
+        return _Attribute(name, [name], column, of)
     cells = {value: (column + i, 1.0) for i, value in enumerate(values)}
     return _Attribute(name, [f"{name}={value}" for value in values], column, cells)
 

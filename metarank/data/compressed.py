@@ -91,13 +91,23 @@ def ending_of(path: Path) -> str:
     return bare(path).suffix.lower()
 
 
-def decode(content: bytes, path: object) -> str:
-    """UTF-8 text of a file; ValueError names the line that is none."""
+def decode(content: bytes, path: object, encoding: str = "utf-8") -> str:
+    """The text of a file; ValueError names the line that is none."""
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path}: line {line} is not UTF-8 ({error.reason}): convert the file, if it is Latin-1 by "
-            "iconv -f latin1 -t utf-8"
+            f"{path}: line {line} is not {encoding.upper()} ({error.reason}): encoding names another, such as "
+            "'latin-1' or 'cp1252'"
+        ) from None
+
+
+def check_encoding(encoding: str) -> None:
+    """ValueError where Python knows no encoding of this name."""
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, TypeError):
+        raise ValueError(
+            f"encoding must be a name that Python knows, such as 'latin-1', got {encoding!r}"
         ) from None

@@ -157,7 +157,7 @@ def _of_folder(folder: Path) -> Table:
             continue
         places = (plain_or_compressed(folder / f"{bare(file).stem}{ending}") for ending in (".tsv", ".key"))
         beside = next(filter(None, places), None)
-        lines = [] if beside is None else decode(read_bytes(beside), beside).splitlines()
+        lines = [] if beside is None else decode(read_bytes(beside), beside).split("\n")
         records.append({TEXT: text, SUBJECTS: [{"uri": _key(line)} for line in lines if line.strip()]})
     return of_records(str(folder), records)
 

@@ -46,7 +46,7 @@ class Dataset:
     n_labels : int or None
         L, where Y is lists of integers that are positions of labels.
     label_separator : str or None
-        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "json",
+        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "list", "<>",
         None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute holds
         the separator that was used; "auto" where there were no texts.
     text_columns : sequence of str or None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.data.blocks import Blocks, grouped
+from metarank.data.blocks import Blocks, grouped, number_of
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.tables import (
@@ -36,7 +36,7 @@ BLOCKS = {"text_columns": "text", "vector_columns": "vector", "number_columns": 
 class Roles:
     """Which columns of a table are what; the parameters of `from_frame`."""
 
-    label_columns: Sequence[str] | None = None
+    label_columns: Names = None
     labels_column: str | None = None
     text_column: Names = None
     feature_columns: Sequence[str] | None = None
@@ -69,7 +69,8 @@ class Roles:
     @property
     def labels(self) -> list[str]:
         """The columns of labels, of either kind."""
-        return list(self.label_columns or ()) + ([] if self.labels_column is None else [self.labels_column])
+        named = columns_named(self.label_columns, ()) or []
+        return named + ([] if self.labels_column is None else [self.labels_column])
 
     def kinds(self, table: Table) -> dict[str, str]:
         """The kind of block of each column that is named as one, in the order of the table.
@@ -145,7 +146,7 @@ def from_frame(
         Numeric or boolean columns that make X; None takes all such columns not used otherwise. Beside a
         `text_column`, [] leaves the numbers out; for both, make blocks of them.
     label_separator : str or None
-        Separator of the names in one text of `labels_column`: any text, "whitespace", "json", None for one
+        Separator of the names in one text of `labels_column`: any text, "whitespace", "list", "<>", None for one
         name a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
     text_columns, vector_columns : str, sequence of str or None
@@ -251,8 +252,11 @@ def _blocks(table: Table, roles: Roles) -> Blocks:
 def _matrix(table: Table, columns: Iterable[str], parameter: str) -> np.ndarray:
     """float64 (n, columns); nulls become NaN, which `Dataset` refuses by row and column."""
     columns = list(columns)
-    wrong = next((c for c in columns if not table.is_typed_number(c)), None)
+    wrong = next((c for c in columns if not table.holds_numbers(c)), None)
     if wrong is not None:
         of = getattr(table.columns[wrong], "type", "text")
         raise ValueError(f"{parameter} must be numeric or boolean, got {wrong!r} of type {of}")
-    return np.column_stack([table.array(c) for c in columns])
+    arrays = (table.array(c) for c in columns)
+    return np.column_stack(
+        [array if isinstance(array, np.ndarray) else list(map(number_of, array)) for array in arrays]
+    )

@@ -18,6 +18,7 @@ from metarank.data.compressed import (
     STANDARD_INPUT,
     PathLike,
     bare,
+    check_encoding,
     decode,
     decompressed,
     ending_of,
@@ -35,6 +36,7 @@ from metarank.data.xc import HEADER, parse_pairs, parse_xc
 
 TABLES = (".csv", ".tsv", ".jsonl")
 _FASTTEXT_LABEL = "__label__"
+_WORD = re.compile(r"[^ \t\r\v\f\0]+")
 _BESIDE = {
     "label_names": "labels.txt",
     "feature_names": "features.txt",
@@ -65,6 +67,8 @@ def load(
     vector_columns: Names = None,
     number_columns: Names = None,
     category_columns: Names = None,
+    label_columns: Names = None,
+    encoding: str = "utf-8",
 ) -> Dataset:
     """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
 
@@ -94,10 +98,14 @@ def load(
         Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
         and "topics" that exists and does not hold the text; without one no labels are read.
     label_separator : str or None
-        Separator of the names in one text: any text, "whitespace", "json", None for one name a cell, or
+        Separator of the names in one text: any text, "whitespace", "list", "<>", None for one name a cell, or
         "auto", decided once from the whole column: see `metarank.data.separators`.
     text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
         Columns of a table that are blocks, see `from_frame`.
+    label_columns : str, sequence of str or None
+        Columns of a table that are labels, with 0 and 1 or grades; their names become the label names.
+    encoding : str
+        That of a table's text, as Python names it.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`;
         of a table the latter only with a `labels.txt` beside it.
@@ -122,8 +130,9 @@ def load(
     path = Path(path)
     if grades not in (True, False, "auto") or (grades is True and not sidecars):
         raise ValueError(f"grades must be True beside sidecars, False or 'auto', got {grades!r}")
-    roles = Roles(None, labels_column, text_column, [] if text_column else None, label_separator,
+    roles = Roles(label_columns, labels_column, text_column, [] if text_column else None, label_separator,
                   text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
+    check_encoding(encoding)
     if path.is_dir():
         if not is_corpus_folder(path):
             raise ValueError(f"{path} is a folder; name a file in it")
@@ -140,8 +149,9 @@ def load(
         if not content or content.isspace():
             raise ValueError("the file is empty")
         has_columns = text_column is not None or roles.of_blocks
-        table = _table(content, path, has_columns, has_columns or labels_column is not None)
-        if table is not None and labels_column is None and not has_columns and is_corpus(table):
+        has_labels = labels_column is not None or label_columns is not None
+        table = _table(content, path, has_columns, has_columns or has_labels, encoding)
+        if table is not None and not has_labels and not has_columns and is_corpus(table):
             return corpus_of(table, path, name=name)
         beside = _files_beside(path) if sidecars else {}
         if table is not None:
@@ -183,32 +193,33 @@ def _name_of(path: Path) -> str:
     return path.resolve().parent.name if is_part else bare(path).stem
 
 
-def _table(content: bytes, path: Path, has_columns: bool, is_named: bool) -> Table | None:
+def _table(content: bytes, path: Path, has_columns: bool, is_named: bool, encoding: str) -> Table | None:
     """The table of texts in a file, a column of which `is_named`; None where the content is none."""
     start, ending = content[:64].lstrip(), ending_of(path)
     if not is_named and ending not in (".csv", ".jsonl") and is_tsv(content):
-        return table_of_tsv(decode(content, path), str(path))
+        return table_of_tsv(decode(content, path, encoding), str(path))
     if start.startswith(_FASTTEXT_LABEL.encode()) and ending not in TABLES:
-        return _fasttext(decode(content, path), str(path))
+        return _fasttext(decode(content, path, encoding), str(path))
     has_columns = has_columns or ending in TABLES or start.startswith((b"{", b"["))
     if not has_columns and not path.is_file():  # in a pipe, a column of text in the header tells
         header = content[: 1 << 16].partition(b"\n")[0].decode("latin-1")
         has_columns = any(field.strip(' "\r') in TEXT_COLUMNS for field in re.split("[,\t]", header))
     if not has_columns:
         return None
-    table = read_file(path, content)
+    table = read_file(path, content, encoding)
     if table.n_rows == 0:
         raise ValueError("the table has no rows")
     return table
 
 
 def _fasttext(content: str, name: str) -> Table:
-    """The table of lines that begin with `__label__NAME` of each label."""
-    texts, labels = [], []
-    for words in filter(None, map(str.split, content.splitlines())):
-        n_labels = next((i for i, w in enumerate(words) if not w.startswith(_FASTTEXT_LABEL)), len(words))
-        labels.append([word.removeprefix(_FASTTEXT_LABEL) for word in words[:n_labels]])
-        texts.append(" ".join(words[n_labels:]))
+    """The table of lines with `__label__NAME` for each label, wherever it stands; white space is ASCII's."""
+    texts, labels = list[str](), list[list[str]]()
+    for line in content.split("\n"):
+        if words := _WORD.findall(line):
+            named = [word.removeprefix(_FASTTEXT_LABEL) for word in words if word.startswith(_FASTTEXT_LABEL)]
+            labels.append(named)
+            texts.append(" ".join(word for word in words if not word.startswith(_FASTTEXT_LABEL)))
     return Table(name, {"text": texts, "labels": labels})
 
 

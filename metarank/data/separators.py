@@ -3,29 +3,38 @@
 A `label_separator` is any text, such as ";"; or
 
 - "whitespace": blanks, tabs and line breaks, however many;
-- "json": a cell in brackets is a JSON list of names, any other is one name;
+- "list": a cell in brackets or braces is a written list, any other is one name. It is a list of JSON or Python, a
+  set, or an array of NumPy, of names, integers, or records with a "name";
+- "<>": each label stands in angle brackets (`<python><c#>`);
 - None: each cell is one name, whatever it holds;
 - "auto": decided once, from all cells that are text, by the first of these that applies:
 
-  1. "json", where at least half of them stand in brackets.
-  2. "whitespace", where more than half hold nothing but URIs (`<http://a> <http://b>`) and some hold several.
-  3. ";", "|" or ",". A sign that splits fewer than a quarter of the cells that another splits is a stray.
+  1. "list", where at least half of them stand in brackets or braces.
+  2. "<>", where all of them are labels in angle brackets, and half of them hold more than URIs.
+  3. "whitespace", where more than half hold nothing but URIs (`<http://a> <http://b>`) and some hold several.
+  4. ";", "|" or ",". A sign that splits fewer than a quarter of the cells that another splits is a stray.
      The sign that splits most cells is tried first, ties in this order; a comma that is mostly followed by a
      blank is tried last. The first sign that separates labels is taken. It does so if it splits a tenth of
      all cells (a comma: half, and without a blank behind it, since names have those too), or if a quarter
      of the parts are labels in several places: alone in one cell and within another, or first in one and
      second in another. So "New York, NY" is one name, and "salt, sea" is two where "sea, sun" is another
      cell. Parts of URIs must be URIs too.
-  4. None.
+  5. "whitespace", where half of the parts are labels in several places and nine in ten are in several cells
+     that differ, since names have blanks too: of "red wine" and "white wine" each is one name.
+  6. None.
 
-Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels.
+Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels. Labels are put
+into Unicode's form NFC: composed and decomposed letters are the same.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,12 +46,20 @@ from metarank.types.containers import plain_column
 logger: logging.Logger = logging.getLogger("metarank.data")
 
 SIGNS = (";", "|", ",")
-WHITESPACE, JSON, AUTO = "whitespace", "json", "auto"
+WHITESPACE, LIST, ANGLES, AUTO = "whitespace", "list", "<>", "auto"
 
+_ANGLES = re.compile(r"(<[^<>]+>\s*)+")
+# A list, set or array of texts and integers, with or without commas, and what is in it.
+_ITEM = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d+"
+_ITEMS = re.compile(rf"[\[{{]\s*(?:(?:{_ITEM})(?:\s*,\s*|\s+|\s*(?=[\]}}])))*[\]}}]")
 _URI = re.compile(r"(<[^<>\s]+>|[A-Za-z][\w+.-]*:[^\s<>]+)(?<![;|,])")
 # The share of all cells that a sign must part to separate labels, whatever it parts.
 _SHARE = {";": 0.1, "|": 0.1, ",": 0.5}
 _STRAY, _SEVERAL_PLACES = 0.25, 0.25
+# Of blanks, which names have too; and the share of the parts that other cells have as well.
+_SEVERAL_PLACES_OF_WORDS, _IN_SEVERAL_CELLS = 0.5, 0.9
+# So many names, of which so many stand in one cell alone, may be combinations of fewer.
+_MANY_NAMES, _ALONE = 50, 0.8
 
 
 def check_separator(value: Any, name: str = "label_separator") -> str | None:
@@ -53,7 +70,7 @@ def check_separator(value: Any, name: str = "label_separator") -> str | None:
     >>> check_separator(" / ")
     ' / '
     """
-    rule = f"{name} must be a text, 'whitespace', 'json', 'auto' or None (never cut), got {value!r:.80}"
+    rule = f"{name} must be a text, 'whitespace', 'list', '<>', 'auto' or None (never cut), got {value!r:.80}"
     if value is not None and not isinstance(value, str):
         raise TypeError(rule)
     if value == "":
@@ -73,9 +90,12 @@ def described(separator: str | None) -> str:
     """
     if separator is None:
         return "each cell is one label"
-    return {WHITESPACE: "labels are parted by white space", JSON: "labels are JSON lists"}.get(
-        separator, f"labels are parted by {separator!r}"
-    )
+    told = {
+        WHITESPACE: "labels are parted by white space",
+        LIST: "labels are lists",
+        ANGLES: "labels stand in angle brackets",
+    }
+    return told.get(separator, f"labels are parted by {separator!r}")
 
 
 def chosen_separator(cells: Sequence[str]) -> str | None:
@@ -87,18 +107,20 @@ def chosen_separator(cells: Sequence[str]) -> str | None:
     ';'
     >>> chosen_separator(["<http://a/1> <http://a/2>", "<http://a/2>"])
     'whitespace'
-    >>> chosen_separator(['["sea", "sun"]', "[]"])
-    'json'
+    >>> chosen_separator(['["sea", "sun"]', "[]"]), chosen_separator(["<sea><sun>", "<sun>"])
+    ('list', '<>')
     >>> chosen_separator(["New York, NY", "Paris", "Albany, NY"])
     """
     cells = [cell.strip() for cell in cells if not cell.isspace() and cell]
     if not cells:
         return AUTO
-    if 2 * sum(map(_is_array, cells)) >= len(cells):
-        return JSON
+    if 2 * sum(map(_is_list, cells)) >= len(cells):
+        return LIST
     words = [cell.split() for cell in cells]
     uris = [all(map(_URI.fullmatch, row)) for row in words]
     of_uris = 2 * sum(uris) > len(cells)
+    if not of_uris and all(map(_ANGLES.fullmatch, cells)):
+        return ANGLES
     if of_uris and any(uri and len(row) > 1 for uri, row in zip(uris, words)):
         return WHITESPACE
     parted = {sign: [split(cell, sign) for cell in cells] for sign in SIGNS}
@@ -113,7 +135,17 @@ def chosen_separator(cells: Sequence[str]) -> str | None:
         often = not weak[sign] and count[sign] >= _SHARE[sign] * len(cells)
         if often or _share_of_several_places(parted[sign]) >= _SEVERAL_PLACES:
             return sign
+    if _share_of_several_places(words) >= _SEVERAL_PLACES_OF_WORDS and _recombine(words):
+        return WHITESPACE
     return None
+
+
+def _recombine(rows: list[list[str]]) -> bool:
+    """Whether the parts of split cells are mostly parts of other cells too, or such cells themselves."""
+    distinct = {tuple(row) for row in rows}
+    cells_of = Counter(label for row in distinct for label in {*row})
+    within = [label for row in distinct if len(row) > 1 for label in row]
+    return sum(cells_of[label] > 1 for label in within) >= _IN_SEVERAL_CELLS * len(within)
 
 
 def _share_of_several_places(rows: list[list[str]]) -> float:
@@ -137,19 +169,47 @@ def split(cell: str, separator: str | None) -> list[str]:
 
     Examples
     --------
-    >>> split(" sea ;; sun", ";"), split("sea  sun", "whitespace"), split('["sea", 3]', "json")
-    (['sea', 'sun'], ['sea', 'sun'], ['sea', '3'])
+    >>> split(" sea ;; sun", ";"), split("sea  sun", "whitespace"), split("['sea' 'sun', 3]", "list")
+    (['sea', 'sun'], ['sea', 'sun'], ['sea', 'sun', '3'])
+    >>> split("[{'id': 28, 'name': 'sea'}]", "list"), split("<sea><c#>", "<>")
+    (['sea'], ['sea', 'c#'])
     """
     parts: list[Any] = [cell]
     if separator == WHITESPACE:
         parts = cell.split()
-    elif separator == JSON:
-        parts = json.loads(cell) if _is_array(cell) else [cell]
+    elif separator == LIST:
+        parts = _written_list(cell.strip()) if _is_list(cell) else [cell]
+    elif separator == ANGLES:
+        parts = re.split("[<>]", cell)
     elif separator is not None:
         parts = cell.split(separator)
-    if not all(isinstance(part, str) or _is_integer(part) for part in parts):
-        raise ValueError(f"the labels of a cell must be names, got {cell!r:.80}")
-    return [label for label in (str(part).strip() for part in parts) if label]
+    try:
+        return [name for part in parts if (name := _name(part))]
+    except TypeError:
+        raise ValueError(f"the labels of a cell must be names, got {cell!r:.80}") from None
+
+
+def _written_list(cell: str) -> list[Any]:
+    if _ITEMS.fullmatch(cell):
+        return [ast.literal_eval(item) for item in re.findall(_ITEM, cell)]
+    try:
+        return list(json.loads(cell))
+    except ValueError:
+        try:
+            return list(ast.literal_eval(cell))
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            raise ValueError(f"a cell in brackets must be a list of names, got {cell!r:.80}") from None
+
+
+def _name(part: Any) -> str:
+    """A label's name; TypeError where it is none."""
+    if isinstance(part, dict):
+        part = part.get("name")
+    if isinstance(part, float) and part.is_integer():
+        part = int(part)
+    if not isinstance(part, str) and not _is_integer(part):
+        raise TypeError
+    return unicodedata.normalize("NFC", str(part).strip())
 
 
 def cut_column(
@@ -171,22 +231,39 @@ def cut_column(
         separator = chosen_separator(texts)
         if separator != AUTO and (separator or any(sign in text for text in texts for sign in SIGNS)):
             logger.info("%s: %s; label_separator says otherwise", column, described(separator))
+        if separator is None:
+            _tell_of_combinations(texts, column)
     rows: list[list[Any]] = []
     for i, cell in enumerate(cells):
         try:
             if isinstance(cell, str):
                 rows.append(split(cell, separator))
                 continue
-        except ValueError:  # no JSON
-            pass
-        row = [] if cell is None else [cell] if _is_integer(cell) else cell
-        is_list = isinstance(row, (list, tuple, np.ndarray))
-        if not is_list or not all(isinstance(v, str) or _is_integer(v) for v in row):
-            raise ValueError(f"{where(i)}: labels must be names or a list of names, got {cell!r:.80}")
-        rows.append([v.strip() if isinstance(v, str) else v for v in row if v != ""])
+            row = [] if cell is None else [cell] if isinstance(cell, (int, float, np.number)) else cell
+            if not isinstance(row, (list, tuple, set, np.ndarray)):
+                raise TypeError
+            rows.append([name for v in row if (name := v if _is_integer(v) else _name(v)) != ""])
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"{where(i)}: labels must be names or a list of names, got {cell!r:.80}"
+            ) from None
     if any(isinstance(label, str) for row in rows for label in row):
-        rows = [[label for label in map(str, row) if label] for row in rows]
+        rows = [list(map(str, row)) for row in rows]
     return rows, separator
+
+
+def _tell_of_combinations(cells: Sequence[str], column: str) -> None:
+    """A line in the log where most cells with blanks or signs stand alone: they may hold several labels."""
+    counts = Counter(cell for cell in cells if re.search(r"[\s;|,/]", cell.strip()))
+    alone = sum(count == 1 for count in counts.values())
+    if len(counts) >= _MANY_NAMES and alone >= _ALONE * len(counts) and 2 * sum(counts.values()) > len(cells):
+        logger.warning(
+            "%s: %d names with blanks or signs, %d of which occur once, look like combinations of labels: "
+            "label_separator says what separates them",
+            column,
+            len(counts),
+            alone,
+        )
 
 
 def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
@@ -215,8 +292,9 @@ def same_separator(given: str | None, separator: str | None) -> bool:
     return AUTO in (given, separator) or given == separator
 
 
-def _is_array(cell: str) -> bool:
-    return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
+def _is_list(cell: str) -> bool:
+    cell = cell.strip()
+    return (cell[:1], cell[-1:]) in (("[", "]"), ("{", "}"))
 
 
 def _is_integer(value: Any) -> bool:

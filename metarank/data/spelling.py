@@ -19,7 +19,8 @@ from metarank.data.vectorizer import TextVectorizer, count_terms
 # Characters of a run, and words that are compared at once.
 _RUN = 4
 _WORDS_AT_ONCE = 512
-_WORD = re.compile(r"\w{3,}")
+# Neither several words nor names with signs.
+_WORD = re.compile(r"[^\s+#.-]{3,}")
 
 
 class SpellingIndex:

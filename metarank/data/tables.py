@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -210,7 +211,7 @@ def of_arrow(table: pa.Table, name: str) -> Table:
     return Table(name, dict(zip(table.column_names, table.columns)))
 
 
-def read_file(path: str | os.PathLike[str], content: bytes | None = None) -> Table:
+def read_file(path: str | os.PathLike[str], content: bytes | None = None, encoding: str = "utf-8") -> Table:
     """The table in a CSV, TSV, JSON lines or Parquet file, plain or compressed.
 
     The content decides what is Parquet, then the endings `.csv`, `.tsv` and `.jsonl`. Without them, lines
@@ -229,14 +230,26 @@ def read_file(path: str | os.PathLike[str], content: bytes | None = None) -> Tab
             import pyarrow.parquet as pq
 
             return of_arrow(pq.ParquetFile(io.BytesIO(content)).read(), str(path))
-        text = decode(content, path)
+        text = decode(content, path, encoding)
         ending = ending_of(path)
         if ending not in (".csv", ".tsv", ".jsonl"):
             header = text.lstrip().partition("\n")[0]
             ending = ".jsonl" if header[:1] in ("{", "[") else ".tsv" if "\t" in header else ".csv"
         if ending == ".jsonl":
             return _json_lines(text, str(path))
-        return read_csv(text, "\t" if ending == ".tsv" else ",", str(path))
+        return read_csv(text, "\t" if ending == ".tsv" else delimiter_of(text), str(path))
+
+
+def delimiter_of(text: str) -> str:
+    """What separates the fields of a CSV: ";", as spreadsheets with a decimal comma write it, or ",".
+
+    Examples
+    --------
+    >>> delimiter_of("text;tags\\nred, round;a"), delimiter_of("text,a;b\\n")
+    (';', ',')
+    """
+    header = re.sub(r'"[^"]*"', "", text.lstrip().partition("\n")[0])
+    return ";" if ";" in header and "," not in header else ","
 
 
 def read_csv(text: str, delimiter: str, name: str) -> Table:

@@ -25,6 +25,7 @@ from metarank._util.parameters import with_parameters
 from metarank.data.language import detected_language, stems_of
 from metarank.data.scaling import idf_of, ltc, smooth_idf
 from metarank.data.word_order import word_rows
+from metarank.data.words import signed_names, words_of
 from metarank.persist.fields import Array, Flag, Integer, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import canonical_csr
@@ -32,7 +33,6 @@ from metarank.types.texts import WordRows
 
 T = TypeVar("T", bound=Hashable)
 
-_WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -72,8 +72,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
     Notes
     -----
-    A word is a run of at least two unicode letters, digits or underscores, lower-cased. Words unknown
-    to `fit` are ignored; a text without known words is an empty row. A row depends on its own text only.
+    What a word is, in any script, says `metarank.data.words`. Words unknown to `fit` are ignored; a text
+    without known words is an empty row. A row depends on its own text only.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         array([[0.  , 0.71, 0.71],
                [0.  , 0.  , 0.  ]], dtype=float32)
         """
-        known = [str(word).lower() for word in words]
+        known = [str(word).casefold() for word in words]
         longest = 1 + max((word.count(" ") for word in known), default=0)
         out = cls(word_ngrams=min(longest, 3))
         out._set(known, np.asarray(idf, np.float32))
@@ -165,15 +165,15 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
     def terms(self, text: str) -> list[str]:
         """The terms of one text, in the vocabulary or not, each as often as it occurs."""
-        written = _WORD.findall(text)
-        words = [word.lower() for word in written]
-        terms = words.copy()
+        written = words_of(text)
+        words = [word.casefold() for word in written]
+        terms = words + [name.casefold() for name in signed_names(text)]
         if self.split_identifiers:
             # A word of small letters alone, as most are, holds nothing to split.
             for word in [word for word, low in zip(written, words) if low != word or not word.isalpha()]:
                 parts = _PART.findall(word) if word.isascii() else word.split("_")
                 if parts != [word]:
-                    terms += [part.lower() for part in parts if len(part) > 1]
+                    terms += [part.casefold() for part in parts if len(part) > 1]
         run = words
         language = self.language_ if hasattr(self, "language_") else check_language(self.language, auto=False)
         if language is not None:
@@ -252,7 +252,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     >>> language_of(["Die Geschichte der Brücke", "Das Haus in der Stadt und auf dem Land"])
     'german'
     """
-    return detected_language(word.lower() for text in texts for word in _WORD.findall(text))
+    return detected_language(word.casefold() for text in texts for word in words_of(text))
 
 
 def count_terms(documents: Iterable[Iterable[T]], column: Mapping[T, int], width: int) -> sp.csr_matrix:

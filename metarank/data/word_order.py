@@ -11,10 +11,9 @@ from hashlib import blake2b
 import numpy as np
 
 from metarank.data.language import stems_of
+from metarank.data.words import words_in_order
 from metarank.types.texts import NAME, OTHER_NAME, PART, NameForms, WordRows
 
-# Single letters and digits are words here: vitamin C.
-_WORD = re.compile(r"\w+")
 # What qualifies a name: Mercury (planet), Kern <Informatik>.
 _QUALIFIER = re.compile(r"\s*(?:\([^()]*\)|<[^<>]*>|\[[^\[\]]*\])")
 # Words of names that are looked for; longer names are found by their beginning alone.
@@ -29,7 +28,7 @@ def word_rows(texts: Iterable[str], language: str | None) -> WordRows:
     number = numbers_of(language)
     ends, words = array("q", [0]), array("q")
     for text in texts:
-        words.extend(filter(None, map(number.__getitem__, _WORD.findall(text.lower()))))
+        words.extend(filter(None, map(number.__getitem__, words_in_order(text))))
         ends.append(len(words))
     return WordRows(np.array(ends, np.int64), np.array(words, np.int64))
 
@@ -77,7 +76,7 @@ def name_forms(
         written = [(NAME, name)] if name.strip() else []
         written += [(OTHER_NAME, other) for other in (others[label] if others is not None else ())]
         for kind, form in [pair for own in written for pair in _forms(*own)]:
-            row = [n for word in _WORD.findall(form.lower()) if (n := number[word])][:_LONGEST]
+            row = [n for word in words_in_order(form) if (n := number[word])][:_LONGEST]
             if row and tuple(row) not in seen:
                 seen.add(tuple(row))
                 rows.append(row)

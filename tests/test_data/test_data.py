@@ -144,7 +144,7 @@ def test_sparse_arff_equals_dense(tmp_path):
     [
         ("numeric", "string", "line 4: an attribute must be a name and 'numeric' or {values}, got .* string"),
         ("{0, 1}", "{0, 1", "an attribute must be a name and 'numeric' or {values}, got 'sea {0, 1'"),
-        ("1.5", "?", "line 11: attribute 'first one' must be a number, got '?'"),
+        ("1.5", "?", "line 11: attribute 'first one' has a missing value: put a number"),
         ("0,red", "0,green", "line 13: attribute 'colour' must be one of red, light blue, got 'green'"),
         ("0,red", "red", "line 13: expected 6 values, got 5"),
         ("0,red,0,0,0,1", "{9 1}", r"attribute number must lie in \[0, 6\), got '9'"),

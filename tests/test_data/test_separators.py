@@ -48,7 +48,7 @@ CITIES = ["New York, NY", "Albany, NY", "Boston, MA", "Paris", "Austin, TX", "Da
         (["http://a/1;http://a/2", "http://a/3"], ";"),
         (["http://a/1, http://a/2", "http://a/2, http://a/3"], ","),
         (["http://a/1,2", "http://a/3,4"], None),
-        (['["a", "b"]', "[]", "plain"], "json"),
+        (['["a", "b"]', "[]", "plain"], "list"),
         (["", "  "], "auto"),
         ([], "auto"),
     ],
@@ -59,10 +59,10 @@ def test_the_rule(cells, separator):
     assert chosen_separator(cells[::-1]) == separator
 
 
-@pytest.mark.parametrize("separator", [";", " / ", "whitespace", "json", "\n", "||"])
+@pytest.mark.parametrize("separator", [";", " / ", "whitespace", "list", "\n", "||"])
 def test_what_is_joined_is_parted(separator):
     names = [["sea", "sun"], ["sun"], [], ["salt", "sea"]]
-    join = json.dumps if separator == "json" else {"whitespace": " \t"}.get(separator, separator).join
+    join = json.dumps if separator == "list" else {"whitespace": " \t"}.get(separator, separator).join
     assert [split(join(row), separator) for row in names] == names
 
 
@@ -98,7 +98,7 @@ def by_every_container(cells, tmp_path, separator):
         (CITIES, ",", ",", sorted({part.strip() for city in CITIES for part in city.split(",")})),
         (["<u:1> <u:2>", "<u:2>", ""], "auto", "whitespace", ["<u:1>", "<u:2>"]),
         (["a b", "b"], "whitespace", "whitespace", ["a", "b"]),
-        (['["x, y", "z"]', '["z"]'], "auto", "json", ["x, y", "z"]),
+        (['["x, y", "z"]', '["z"]'], "auto", "list", ["x, y", "z"]),
         (["a;b", "c"], None, None, ["a;b", "c"]),
     ],
     ids=str,
@@ -133,7 +133,7 @@ def test_separators_are_checked_at_every_door(value, error, tmp_path):
         lambda: from_texts(["a", "b"], ["x", "y"], label_separator=value),
     ):
         with pytest.raises(
-            error, match="label_separator must be a text, 'whitespace', 'json', 'auto' or None"
+            error, match="label_separator must be a text, 'whitespace', 'list', '<>', 'auto' or None"
         ):
             call()
 

@@ -79,9 +79,11 @@ test TEST                 labelled data file, or - for standard input
 --number-columns NAMES    columns of numbers, one block (default: beside other blocks, all there are)
 --category-columns NAMES  columns of categories, one block
 --labels-column NAME      label column of such a file
---label-separator SEP     separator of the labels in one cell: any text, whitespace, json, none (one label
-                          per cell), or auto, which decides from the whole column (default: that of the
-                          model, or auto)
+--label-columns NAMES     columns of 0 and 1, or grades, each a label, separated by commas
+--label-separator SEP     separator of the labels in one cell: any text, whitespace, list, <> (each label in
+                          angle brackets), none (one label per cell), or auto, which decides from the whole
+                          column (default: that of the model, or auto)
+--encoding NAME           encoding of such a file's text, such as latin-1 (default: utf-8)
 --one-based               feature ids of an svmlight file start at 1
 --candidates FILE         scored candidates: CSV, TSV, JSONL or Parquet with the columns row (from 0),
                           label, score and, for several sources, source
@@ -100,7 +102,7 @@ COLUMNS = ("--text-column", "--text-columns", "--vector-columns", "--number-colu
 # Of whatever reads a data file, and of what asks a model about pairs that others found.
 READING: str = f"""
 [reading]
-{" ".join(COLUMNS)} --labels-column --label-separator --one-based
+{" ".join(COLUMNS)} --labels-column --label-columns --label-separator --encoding --one-based
 """
 PAIRS: str = f"""
 [candidates of others]

@@ -111,6 +111,8 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
             path,
             **columns,
             labels_column=args.labels_column,
+            label_columns=args.label_columns,
+            encoding=args.encoding or "utf-8",
             label_separator=None if separator == "none" else separator,
             zero_based=not args.one_based,
             n_jobs=getattr(args, "jobs", None),
