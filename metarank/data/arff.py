@@ -42,8 +42,8 @@ class _Attribute(NamedTuple):
         """Column and number of a value."""
         if text == "?":
             raise ValueError(
-                f"attribute {self.name!r} has a missing value: put a number in its place, or write the file as "
-                "CSV, where --number-columns (number_columns=) takes empty cells"
+                f"attribute {self.name!r} has a missing value: put a number in its place, or write the "
+                "file as CSV, where --number-columns (number_columns=) takes empty cells"
             )
         try:
             return self.cells[text] if self.cells else (self.column, float(text))
@@ -55,12 +55,12 @@ class _Attribute(NamedTuple):
 def read_arff(content: bytes, path: Path, name: str) -> Dataset:
     """A multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
 
-    Each numeric attribute and each nominal one of {0, 1}, {false, true} or {no, yes} becomes one feature; other nominal attributes
-    become one feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be
+    Each numeric attribute and each nominal one of {0, 1}, {false, true} or {no, yes} becomes one feature;
+    other nominal attributes become one feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be
     quoted, and lines that start with `%` are comments. Entries that a sparse row leaves out are 0, or the
     first value of a nominal attribute, as in Weka. Labels are the attributes that `NAME.xml` beside
-    `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the first k by `-C k` or `-c k` in the relation's
-    name (the last -k if k is negative).
+    `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the first k by `-C k` or `-c k` in the
+    relation's name (the last -k if k is negative).
 
     Raises
     ------

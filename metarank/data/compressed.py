@@ -98,8 +98,8 @@ def decode(content: bytes, path: object, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path}: line {line} is not {encoding.upper()} ({error.reason}): encoding names another, such as "
-            "'latin-1' or 'cp1252'"
+            f"{path}: line {line} is not {encoding.upper()} ({error.reason}): encoding names another, such "
+            "as 'latin-1' or 'cp1252'"
         ) from None
 
 

@@ -46,9 +46,9 @@ class Dataset:
     n_labels : int or None
         L, where Y is lists of integers that are positions of labels.
     label_separator : str or None
-        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "list", "<>",
-        None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute holds
-        the separator that was used; "auto" where there were no texts.
+        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "list",
+        "<>", None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute
+        holds the separator that was used; "auto" where there were no texts.
     text_columns : sequence of str or None
         The columns of a file that the texts were joined from, where they were named: a model reads later
         files by them.

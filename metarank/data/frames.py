@@ -146,8 +146,8 @@ def from_frame(
         Numeric or boolean columns that make X; None takes all such columns not used otherwise. Beside a
         `text_column`, [] leaves the numbers out; for both, make blocks of them.
     label_separator : str or None
-        Separator of the names in one text of `labels_column`: any text, "whitespace", "list", "<>", None for one
-        name a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
+        Separator of the names in one text of `labels_column`: any text, "whitespace", "list", "<>", None for
+        one name a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
     text_columns, vector_columns : str, sequence of str or None
         Columns of which each is a block of its own: texts; vectors, as a list of numbers in each cell, in a

@@ -3,8 +3,8 @@
 A `label_separator` is any text, such as ";"; or
 
 - "whitespace": blanks, tabs and line breaks, however many;
-- "list": a cell in brackets or braces is a written list, any other is one name. It is a list of JSON or Python, a
-  set, or an array of NumPy, of names, integers, or records with a "name";
+- "list": a cell in brackets or braces is a written list, any other is one name. It is a list of JSON or
+  Python, a set, or an array of NumPy, of names, integers, or records with a "name";
 - "<>": each label stands in angle brackets (`<python><c#>`);
 - None: each cell is one name, whatever it holds;
 - "auto": decided once, from all cells that are text, by the first of these that applies:
@@ -23,8 +23,8 @@ A `label_separator` is any text, such as ";"; or
      that differ, since names have blanks too: of "red wine" and "white wine" each is one name.
   6. None.
 
-Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels. Labels are put
-into Unicode's form NFC: composed and decomposed letters are the same.
+Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels. Labels are
+put into Unicode's form NFC: composed and decomposed letters are the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What a word is, in the texts of any script: one rule for columns, for names in texts, and for spellings.
 
-A word is a run of letters with their marks, digits and underscores. Texts are put into Unicode's form NFKC, which
-makes full-width letters plain, and words are compared by case folding, in which "Straße" is "STRASSE". Chinese,
-Japanese, Thai, Lao, Khmer and Burmese have no blanks between words: there, each two neighbouring characters with
-their marks are a word. A name with signs (C++, C#, .NET, node.js, x86-64) is a word as well as its parts.
+A word is a run of letters with their marks, digits and underscores. Texts are put into Unicode's form NFKC,
+which makes full-width letters plain, and words are compared by case folding, in which "Straße" is "STRASSE".
+Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words: there, each two neighbouring
+characters with their marks are a word. A name with signs (C++, C#, .NET, node.js, x86-64) is a word as well as
+its parts.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _of_any_script(text: str, which: int) -> list[str]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    """Patterns of words of two characters and of any, of a run without blanks, and of a character with marks."""
+    """Patterns of words (of two characters, of any), of a run without blanks, of a character with marks."""
     marks = [chr(i) for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)).startswith("M")]
     held = set(map(ord, marks))
     starts = [mark for mark in marks if ord(mark) - 1 not in held]
