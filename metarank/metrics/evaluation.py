@@ -35,7 +35,7 @@ def evaluate(
     ----------
     Y_true : (n, L) array or sparse matrix, `metarank.data.Dataset`, or `metarank.metrics.relevance.Relevance`
         Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
-        `Ranking` that has names; a label that the ranking does not know counts as missed, with a warning.
+        `Ranking` or of label sets with names; a label that these do not know counts as missed, with a warning.
         All else has labels in the order of the scores.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
@@ -47,8 +47,9 @@ def evaluate(
     inv_propensity : float array (L,), optional
         For the propensity-scored metrics; from `metarank.metrics.propensity.inv_propensity` of the training
         labels.
-    Y_pred : (n, L) array or sparse matrix of 0 and 1, optional
-        What metrics of label sets judge.
+    Y_pred : (n, L) array or sparse matrix of 0 and 1, or n lists of names, optional
+        What metrics of label sets judge. Beside a `Dataset` whose labels have names they are matched by name:
+        those of lists, those of a matrix by its attribute `label_names`, which the answer of `predict` has.
     scale : float, optional
         For the regression metrics: the relevance that counts as 1, such as the greatest of the *training*
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
@@ -90,6 +91,9 @@ def evaluate(
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
     >>> evaluate(Y, scores, ["MAP"], judged=[[], [2]])
     {'MAP': 1.0}
+    >>> from metarank import Dataset
+    >>> evaluate(Dataset(Y=[["sea", "sun"], ["sun"]]), None, ["micro-F1"], Y_pred=[["sun"], ["sun", "tea"]])
+    {'micro-F1': 0.6666666666666666}
     >>> evaluate(Y, scores, ["P@1"], slices=["news", "web"])
     {'news': {'P@1': 1.0}, 'web': {'P@1': 1.0}}
     >>> evaluate(Y, scores, ["R@1"], slices="label frequency", label_counts=[9, 1, 1])

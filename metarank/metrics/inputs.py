@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.metrics.relevance import Relevance
+from metarank.metrics.relevance import Relevance, named_sets
 from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
 from metarank.types.ragged import extreme_of_rows, row_of_entries
@@ -55,7 +55,9 @@ class Inputs:
         parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        of_labels = Relevance.of(Y_true, scores)
+        known = scores.label_names if isinstance(scores, Ranking) else None
+        Y_pred, known = named_sets(Y_pred, Y_true, known)
+        of_labels = Relevance.of(Y_true, known)
         self.Y = as_relevance(of_labels.Y)
         self.n_known: int = self.n_labels - len(of_labels.unknown)
         if scale is not None:
@@ -66,18 +68,18 @@ class Inputs:
         self.n_jobs: int = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
-        known = self.n_rows, self.n_known
-        self._sets = None if Y_pred is None else as_sets(Y_pred, known)
+        shape = self.n_rows, self.n_known
+        self._sets = None if Y_pred is None else as_sets(Y_pred, shape)
         self._inv_propensity = None
         if inv_propensity is not None:
             self._inv_propensity = as_weights(self.of_all_labels(inv_propensity), self.n_labels)
-        if self._rows is not None and self._rows.shape != known:
-            shape = self._rows.shape
-            by_label = shape == known[::-1] and hasattr(scores, "transpose")
+        if self._rows is not None and self._rows.shape != shape:
+            got = self._rows.shape
+            by_label = got == shape[::-1] and hasattr(scores, "transpose")
             hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
-            if isinstance(scores, Ranking) and scores.label_names is not None and shape[0] == self.n_rows:
+            if isinstance(scores, Ranking) and scores.label_names is not None and got[0] == self.n_rows:
                 hint = ": give the data set in place of its Y, whose labels are then matched by name"
-            raise ValueError(f"scores must have the shape of Y_true, {known}, got {shape}{hint}")
+            raise ValueError(f"scores must have the shape of Y_true, {shape}, got {got}{hint}")
         if self.n_known < self.n_labels:
             if self._rows is not None:
                 self._rows = self._rows._replace(n_labels=self.n_labels)

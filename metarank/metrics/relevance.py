@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.types.label_table import relabeled
-from metarank.types.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +35,11 @@ class Relevance:
     removed: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, Y_true: Any, scores: Any = None) -> Relevance:
+    def of(cls, Y_true: Any, known: Sequence[str] | None = None) -> Relevance:
         """Relevances as they are given, or those of a `Dataset`.
 
-        The latter stand at the places of the labels of the ranking `scores`, where both have names, with a
-        warning of labels that the ranking does not know.
+        The latter stand at the places of the labels of what is judged, where both have names, with a
+        warning of labels that are not `known` there.
 
         Raises
         ------
@@ -52,11 +51,10 @@ class Relevance:
         if not (hasattr(Y_true, "Y") and hasattr(Y_true, "label_names")):
             return cls(Y_true)
         Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
-        known = scores.label_names if isinstance(scores, Ranking) else None
         if known is None or names is None or list(names) == list(known):
             return cls(Y)
         relevant = [names[label] for label in np.unique(Y.indices)]
-        for what, some in (("scores", known), ("Y_true", relevant)):
+        for what, some in (("the answer", known), ("Y_true", relevant)):
             if len(set(some)) < len(some):
                 twice = next(name for i, name in enumerate(some) if name in some[:i])
                 raise ValueError(
@@ -65,7 +63,7 @@ class Relevance:
         place = {name: label for label, name in enumerate(known)}
         out = cls.placed(Y, np.array([place.get(name, -1) for name in names], np.int64), names, len(known))
         if out.unknown:
-            message = out.missed("that the ranking does not know", out.unknown, out.n_unknown_pairs)
+            message = out.missed("that the answer does not know", out.unknown, out.n_unknown_pairs)
             warnings.warn(message, stacklevel=outside())
         return out
 
@@ -120,3 +118,36 @@ class Relevance:
             f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant pairs, "
             "which count as missed"
         )
+
+
+def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
+    """Label sets, lists of names as a matrix, and the names of its columns where they are known.
+
+    `known` are the names of the labels of a ranking that is judged beside them.
+
+    Raises
+    ------
+    ValueError
+        If labels can be matched neither by name nor by place.
+    """
+    names = getattr(Y_true, "label_names", None)
+    if _holds_names(Y_pred):
+        if known is None and names is None:
+            raise ValueError("Y_pred holds names, so Y_true must be a data set whose labels have names")
+        place = {name: label for label, name in enumerate(known or names)}
+        columns = [[place.setdefault(str(name), len(place)) for name in {*row}] for row in Y_pred]
+        indptr = np.cumsum([0, *map(len, columns)])
+        ids = np.array([label for row in columns for label in row], np.int64)
+        return sp.csr_matrix((np.ones(len(ids)), ids, indptr), (len(columns), len(place))), list(place)
+    known = getattr(Y_pred, "label_names", None) or known
+    if Y_pred is not None and known is None and names is not None:
+        raise ValueError(
+            "Y_pred must have label_names, as the answer of `predict` has, or be lists of names, to be matched by "
+            "name with a data set; matrices are matched by place: give Y_true as Y"
+        )
+    return Y_pred, known
+
+
+def _holds_names(Y_pred: Any) -> bool:
+    rows = Y_pred if isinstance(Y_pred, (list, tuple)) else ()
+    return any(isinstance(name, str) for row in rows if isinstance(row, (list, tuple, set)) for name in row)

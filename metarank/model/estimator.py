@@ -399,6 +399,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ) -> Any:
         """Label sets, CSR (n, L) of 0/1, by the cut learned for a metric; empty in rows without evidence.
 
+        The attribute `label_names` of the matrix has the names of its columns, None if there are none.
+
         Parameters
         ----------
         X, exclude, allowed, candidates, pair_features : as in `rank`
@@ -415,7 +417,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         metric = self.thresholds_.check_metric(optimize)
         scored = self._score_rows(X, **limits)
         kept = self.fitted_.label_sets(scored, metric)
-        return names_in_order(scored, kept, self.label_table_) if return_names else kept
+        if return_names:
+            return names_in_order(scored, kept, self.label_table_)
+        kept.label_names = self.label_names_
+        return kept
 
     def _answers(
         self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
