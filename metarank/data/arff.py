@@ -22,6 +22,8 @@ _ATTRIBUTE = re.compile(rf"({_QUOTED}|[^\s{{]+)\s*(?:(numeric|real|integer)|\{{(
 # What stands between commas that are in no quotes.
 _FIELD = re.compile(rf"(?:{_QUOTED}|[^,'\"])+")
 _LABEL_COUNT = re.compile(r"-c\s+(-?\d+)", re.IGNORECASE)
+# The weight of a row, behind its last comma.
+_WEIGHT = re.compile(r",\s*\{\s*[\d.]+\s*\}\s*$")
 _TRUE = ("1", "true", "yes", "t", "y")
 # Pairs of words that stand for 0 and 1.
 _WORDS = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
@@ -56,11 +58,11 @@ def read_arff(content: bytes, path: Path, name: str) -> Dataset:
     """A multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
 
     Each numeric attribute and each nominal one of {0, 1}, {false, true} or {no, yes} becomes one feature;
-    other nominal attributes become one feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be
-    quoted, and lines that start with `%` are comments. Entries that a sparse row leaves out are 0, or the
-    first value of a nominal attribute, as in Weka. Labels are the attributes that `NAME.xml` beside
-    `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the first k by `-C k` or `-c k` in the
-    relation's name (the last -k if k is negative).
+    other nominal attributes become one feature a value (`attribute=value`). Keywords are case-
+    insensitive, names and values may be quoted, and lines that start with `%` are comments. Entries that
+    a sparse row leaves out are 0, or the first value of a nominal attribute, as in Weka. Labels are the
+    attributes that `NAME.xml` beside `NAME.arff`, `NAME-train.arff` or `NAME-test.arff` names, else the
+    first k by `-C k` or `-c k` in the relation's name (the last -k if k is negative).
 
     Raises
     ------
@@ -139,6 +141,8 @@ def _row(
     line: str, attributes: list[_Attribute], omitted: dict[int, tuple[int, float]]
 ) -> list[tuple[int, float]]:
     """The cells of a row; of a sparse one, those that it mentions and those that are not 0."""
+    if _WEIGHT.search(line):
+        raise ValueError("rows with weights are not read: take {weight} from the ends of the lines")
     fields = _FIELD.findall(line.strip("{}"))
     if not line.startswith("{"):
         if len(fields) != len(attributes):

@@ -3,8 +3,8 @@
 A word is a run of letters with their marks, digits and underscores. Texts are put into Unicode's form NFKC,
 which makes full-width letters plain, and words are compared by case folding, in which "Straße" is "STRASSE".
 Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words: there, each two neighbouring
-characters with their marks are a word. A name with signs (C++, C#, .NET, node.js, x86-64) is a word as well as
-its parts.
+characters with their marks are a word. A name with signs (C++, C#, .NET, node.js, x86-64) is a word as well
+as its parts.
 """
 
 from __future__ import annotations

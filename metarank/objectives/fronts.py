@@ -23,7 +23,7 @@ from metarank.objectives.aggregation import METHODS, PLUG_IN, Aggregation
 from metarank.objectives.checks import metric_of
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.learning import GradedRows, graded_rows
-from metarank.objectives.multi_objective import MultiObjectiveRanker
+from metarank.objectives.multi_objective import MultiObjectiveRanker, names_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +162,7 @@ def pareto_front(
     eval_qid: Any = None,
     propensities: Any = None,
     eval_propensities: Any = None,
+    feature_names: Sequence[str] | None = None,
 ) -> ParetoFront:
     """Trade-offs of several objectives in one ranking: a model for each of many weights, measured held out.
 
@@ -192,6 +193,8 @@ def pareto_front(
     propensities, eval_propensities : array-like or mapping, optional
         Where relevant labels are missing from Y, or from that of `eval_set`, as in
         `MultiObjectiveRanker.fit`: the front is then that of the complete labels.
+    feature_names : sequence of str, optional
+        Names of the columns of X; None takes those of a data frame.
 
     Returns
     -------
@@ -237,7 +240,7 @@ def pareto_front(
         out = rows.folds(4, seed) == 0
         rows, watched = rows.take(~out), rows.take(out, f"the {out.sum()} held-out rows")
     n_models = len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods)
-    sweep = _Sweep(settings, rows, watched, n_models)
+    sweep = _Sweep(settings, rows, watched, n_models, names_of(X) if feature_names is None else feature_names)
     alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
     models = [model for method in methods for model in sweep.models(method, swept, alone)]
     report("done", 1.0)
@@ -260,9 +263,14 @@ class _Sweep:
     many will be trained, for the report of progress."""
 
     def __init__(
-        self, settings: MultiObjectiveRanker, rows: GradedRows, watched: GradedRows, n_models: int
+        self,
+        settings: MultiObjectiveRanker,
+        rows: GradedRows,
+        watched: GradedRows,
+        n_models: int,
+        feature_names: Sequence[str] | None,
     ) -> None:
-        self.settings, self.rows, self.watched = settings, rows, watched
+        self.settings, self.rows, self.watched, self.feature_names = settings, rows, watched, feature_names
         self.metrics = settings._metrics(watched)
         self._n_models, self._n_done = n_models, 0
 
@@ -289,6 +297,7 @@ class _Sweep:
         model = clone(self.settings).set_params(aggregation=aggregation, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
             model._learn(model.settings(), self.rows, self.watched, self.metrics)
+        model._feature_names = list(self.feature_names or ())
         self._n_done += 1
         return model
 

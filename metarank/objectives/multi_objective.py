@@ -263,7 +263,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         """
         settings = self.settings()
         rows = graded_rows(self.features(X, min_rows=2), one_target(Y, y), group, qid, propensities)
-        columns = _names_of(X)
+        columns = names_of(X)
         for objective in rows.names:
             check_writable(objective, "the objectives of Y")
         for column in columns or ():
@@ -413,7 +413,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             Not fitted, bad input, or weights for a method whose weights are fixed by `fit`.
         """
         check_is_fitted(self)
-        known, names = getattr(self, "feature_names_in_", None), _names_of(X)
+        known, names = getattr(self, "feature_names_in_", None), names_of(X)
         if known is not None and names is not None and list(known) != names:
             raise ValueError(
                 "The feature names should match those that were passed during fit: "
@@ -543,7 +543,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 
 
-def _names_of(X: Any) -> list[str] | None:
+def names_of(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None for anything else."""
     if not hasattr(X, "columns"):
         return None
     names = list(getattr(X, "column_names", X.columns))

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -166,6 +167,10 @@ def test_pareto_says_what_python_says(work, tmp_path, capsys, options):
     model = load(tmp_path / "model")
     assert isinstance(model, MultiObjectiveRanker)
     np.testing.assert_array_equal(model.predict(X), own.models[own.knee].predict(X))
+    frame = pd.DataFrame(X, columns=FEATURES)
+    np.testing.assert_array_equal(model.predict(frame), model.predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[FEATURES[::-1]])
 
 
 def test_pareto_shows_a_table_and_what_it_left_out(work, tmp_path, capsys):

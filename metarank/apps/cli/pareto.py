@@ -64,7 +64,13 @@ def run(args: argparse.Namespace) -> None:
     X = columns.matrix(features, "--features")
     with showing_progress(quiet=args.quiet or args.json):
         front = pareto_front(
-            X, targets, ranker=ranker, n_weights=args.weights, qid=columns.ids, propensities=propensities
+            X,
+            targets,
+            ranker=ranker,
+            n_weights=args.weights,
+            qid=columns.ids,
+            propensities=propensities,
+            feature_names=features,
         )
     if args.save is not None:
         front.models[front.knee].save(args.save)
