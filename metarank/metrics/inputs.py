@@ -14,6 +14,7 @@ from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics.relevance import Relevance, named_sets
 from metarank.types.candidates import Candidates
+from metarank.types.checks import check_same_order
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
 from metarank.types.ragged import extreme_of_rows, row_of_entries
 from metarank.types.ranking import Listed, Ranking, score_rows
@@ -55,6 +56,7 @@ class Inputs:
         parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
+        check_same_order(Y_true=Y_true, scores=scores, Y_pred=Y_pred)
         known = scores.label_names if isinstance(scores, Ranking) else None
         Y_pred, known = named_sets(Y_pred, Y_true, known)
         of_labels = Relevance.of(Y_true, known)

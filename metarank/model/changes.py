@@ -36,7 +36,7 @@ from metarank.scorers.source import with_scorers
 from metarank.scorers.wrapped import KeptScorer
 from metarank.types.arrays import dense
 from metarank.types.block_columns import side_by_side
-from metarank.types.checks import check_writable
+from metarank.types.checks import check_same_order, check_writable
 from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_names import OtherNames
@@ -273,6 +273,7 @@ def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedMod
         )
     if isinstance(X, Dataset) == (Y is not None):
         raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+    check_same_order(X=X, Y=Y)
     before, rows = _training_set(model), model.encoder.encode(X)
     given = X.X if isinstance(X, Dataset) else X
     blocks = None

@@ -24,6 +24,7 @@ from metarank.objectives.checks import metric_of
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker, names_of
+from metarank.types.checks import check_same_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +224,7 @@ def pareto_front(
     """
     ranker = MultiObjectiveRanker() if ranker is None else ranker
     methods = _check_aggregations(aggregations)
+    check_same_order(X=X, Y=Y, qid=qid)
     rows = graded_rows(ranker.features(X, min_rows=2), Y, group, qid, propensities)
     names = rows.names
     if len(names) < 2:

@@ -49,7 +49,13 @@ from metarank.persist.fields import (
 )
 from metarank.persist.spec import Saved, Spec
 from metarank.types.boosters import BoosterArrays
-from metarank.types.checks import check_features, check_savable_width, check_writable, layout_of
+from metarank.types.checks import (
+    check_features,
+    check_same_order,
+    check_savable_width,
+    check_writable,
+    layout_of,
+)
 
 _NAME = "MultiObjectiveRanker"
 # What of LightGBM's settings has a parameter of its own, or is what the ranker is about.
@@ -262,6 +268,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             An input or a parameter is invalid; the message names it.
         """
         settings = self.settings()
+        check_same_order(X=X, Y=one_target(Y, y), qid=qid)
         rows = graded_rows(self.features(X, min_rows=2), one_target(Y, y), group, qid, propensities)
         columns = names_of(X)
         for objective in rows.names:

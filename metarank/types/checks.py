@@ -357,15 +357,41 @@ def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
             raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if by_name and values.dtype.kind in "biuf" and {*np.unique(values).tolist()} in ({0, 1}, {-1, 1}):
         raise ValueError(
-            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} and 1: "
-            f"of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a model for "
-            "each label, such as OneVsRestClassifier, is not needed around it"
+            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} and "
+            f"1: of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a model "
+            "for each label, such as OneVsRestClassifier, is not needed around it"
         )
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
     if values.dtype.kind in "if" and len(values) and values.min() < 0 and not by_name:
         values = values.astype(np.int64).astype(str)  # no place of a label is negative
     return [[v] for v in values.tolist()]
+
+
+def check_same_order(**tables: Any) -> None:
+    """Refuse data frames and columns whose rows have the same index in another order: they go by place.
+
+    A mapping stands for what it holds. Indexes of other values tell nothing.
+
+    Raises
+    ------
+    ValueError
+        The message names both and what brings them into one order.
+    """
+    first: tuple[str, Any] | None = None
+    for name, table in tables.items():
+        parts = table.items() if isinstance(table, Mapping) else [(None, table)]
+        for key, part in parts:
+            index, called = getattr(part, "index", None), name if key is None else f"{name}[{key!r}]"
+            if not hasattr(index, "equals"):
+                continue
+            if first is None:
+                first = called, index
+            elif not index.equals(first[1]) and index.sort_values().equals(first[1].sort_values()):
+                raise ValueError(
+                    f"{called} must have its rows in the order of {first[0]}, got the same index in another "
+                    f"order: give {called}.loc[{first[0]}.index]"
+                )
 
 
 def integer_names(names: Sequence[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""What scikit-learn's meta-estimators make of `MetaRanker`: they work, or say why not; none kills the process."""
+"""What scikit-learn's meta-estimators make of `MetaRanker`: they work, or say why they do not."""
 
 from __future__ import annotations
 

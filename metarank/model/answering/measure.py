@@ -22,7 +22,7 @@ from metarank.model.answering.answer import ranking_of
 from metarank.model.answering.explain import said_of_unknown_rows
 from metarank.model.fitted import FittedModel, Scored
 from metarank.thresholds import METRICS, check_metric
-from metarank.types.checks import check_labels, check_sample_weight, integer_names
+from metarank.types.checks import check_labels, check_same_order, check_sample_weight, integer_names
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.ranking import Ranking
 
@@ -101,6 +101,7 @@ class Evaluation:
         self, model: Scoring, X: Any, Y: Any, *, propensity_weight: float | None = None, **limits: Any
     ) -> None:
         self.fitted: FittedModel = model.fitted_
+        check_same_order(X=X, Y=Y)
         self._scored = model._score_rows(X, 1, propensity_weight, **limits)
         if isinstance(Y, Relevance):
             self.relevance: Relevance = Y

@@ -27,7 +27,13 @@ from metarank.model.fitting.encoding import chosen_language
 from metarank.objectives import check_weights
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
-from metarank.types.checks import LabelKind, check_labels, check_sample_weight, check_writable
+from metarank.types.checks import (
+    LabelKind,
+    check_labels,
+    check_same_order,
+    check_sample_weight,
+    check_writable,
+)
 from metarank.types.containers import table_columns
 from metarank.types.given import Given, check_has_pairs, check_rejected, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
@@ -233,6 +239,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     aggregation = check_arguments(X, Y, asked, options)
     table = None if asked.labels is None else as_labels(asked.labels)
+    check_same_order(X=X, Y=Y, sample_weight=asked.sample_weight, groups=asked.groups)
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     of_blocks = blocks_of(X)
