@@ -357,9 +357,9 @@ def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
             raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if by_name and values.dtype.kind in "biuf" and {*np.unique(values).tolist()} in ({0, 1}, {-1, 1}):
         raise ValueError(
-            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} and "
-            f"1: of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a model "
-            "for each label, such as OneVsRestClassifier, is not needed around it"
+            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} "
+            f"and 1: of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a "
+            "model for each label, such as OneVsRestClassifier, is not needed around it"
         )
     if values.dtype.kind == "b":
         values = values.astype(np.int8)

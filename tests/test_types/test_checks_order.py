@@ -22,7 +22,7 @@ def test_a_model_is_fitted_and_judged_on_rows_in_one_order():
     model = MetaRanker(**makers.QUICK).fit(X, Y.loc[X.index])
     again = MetaRanker(**makers.QUICK).fit(X, Y.loc[X.index].to_numpy())
     assert model.decision_function(X).tobytes() == again.decision_function(X).tobytes()
-    for call in (model.score, model.evaluate, model.partial_fit):
+    for call in (model.score, model.partial_fit):
         with pytest.raises(ValueError, match=RULE):
             call(X, Y)
 
