@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.modules import outside
+from metarank._util.printable import first_few
 from metarank.types.candidates import Candidates, canonical_csr, stored_where
 from metarank.types.checks import check_no_indicator, check_writable
 from metarank.types.containers import as_list, is_row, plain_column
@@ -124,6 +127,8 @@ def read_given(
     table: LabelTable,
     sources: Collection[str] = (),
     features: Collection[str] = (),
+    *,
+    lenient: bool = False,
 ) -> Given | None:
     """What a user gives of the pairs of n rows; None if nothing is given.
 
@@ -142,6 +147,9 @@ def read_given(
         Labels are ids or names.
     sources, features : collections of str
         Those of a fit: one that has no line in a table proposes nothing.
+    lenient : bool
+        Whether names that no label has are left out, with a warning of how many, as of a retriever that
+        knows more labels than the model.
 
     Raises
     ------
@@ -176,7 +184,7 @@ def read_given(
     for parameter, items in (("candidates", scores), ("pair_features", values)):
         for name, of in items.items():
             ranked, what = parameter == "candidates", called(parameter, name)
-            items[name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
+            items[name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked, lenient=lenient)
             if bare:
                 unscored.add((parameter, name))
     return Given(n_rows, table.n_labels, scores, values, frozenset(unscored))
@@ -213,7 +221,12 @@ def width_of(candidates: Any) -> int | None:
 
 
 def check_candidates(
-    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates"
+    candidates: Any,
+    n_rows: int,
+    labels: int | LabelTable,
+    *,
+    name: str = "candidates",
+    lenient: bool = False,
 ) -> Candidates:
     """A user's shortlist as `Candidates`.
 
@@ -226,6 +239,8 @@ def check_candidates(
         The number of labels L, or the labels.
     name : str
         How the caller calls the argument, for messages.
+    lenient : bool
+        As in `read_given`.
 
     Raises
     ------
@@ -244,7 +259,7 @@ def check_candidates(
         table.n_labels,
     ):
         return candidates
-    matrix, _ = _matrix_of(candidates, n_rows, table, name, once=False)
+    matrix, _ = _matrix_of(candidates, n_rows, table, name, once=False, lenient=lenient)
     out = Candidates(matrix.indptr, matrix.indices, table.n_labels)
     if sp.issparse(candidates):
         return replace(out, scores={"score": matrix.data})
@@ -327,11 +342,19 @@ def _rows_in(of: Any) -> int:
 
 
 def _matrix_of(
-    of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool = False, once: bool = True
+    of: Any,
+    n_rows: int,
+    table: LabelTable,
+    what: str,
+    *,
+    ranked: bool = False,
+    once: bool = True,
+    lenient: bool = False,
 ) -> tuple[sp.csr_matrix, bool]:
     """What is given of one source as canonical float32 CSR (n, L), and whether it is labels alone.
 
-    `ranked`: labels without scores are the best first; `once`: a pair that occurs twice is an error.
+    `ranked`: labels without scores are the best first; `once`: a pair that occurs twice is an error;
+    `lenient`: a name that no label has is none.
     """
     bare = isinstance(of, Candidates) and of.n_pairs > 0 and not of.scores
     if isinstance(of, Candidates):
@@ -353,10 +376,10 @@ def _matrix_of(
         own = list(dict.fromkeys(pairs.source or ()))
         if len(own) > 1:
             raise ValueError(f"{what} must hold pairs of one source, got {own[0]!r:.40} and {own[1]!r:.40}")
-        out = _of_pairs(pairs, n_rows, table, what, once)
+        out = _of_pairs(_known(pairs, table, what) if lenient else pairs, n_rows, table, what, once)
     else:
         pairs, bare = _pairs_of_lists(of, n_rows, table, what, ranked)
-        out = _of_pairs(pairs, n_rows, table, what, once)
+        out = _of_pairs(_known(pairs, table, what) if lenient else pairs, n_rows, table, what, once)
     wrong = np.flatnonzero(~np.isfinite(out.data))
     if len(wrong):
         row = int(np.searchsorted(out.indptr, wrong[0], side="right")) - 1
@@ -372,6 +395,28 @@ def _check_shape(shape: tuple[int, int], n_rows: int, table: LabelTable, what: s
         raise ValueError(
             f"{what} must have {n_rows} rows and {table.n_labels} labels, got {shape[0]} and {shape[1]}"
         )
+
+
+def _known(pairs: PairTable, table: LabelTable, what: str) -> PairTable:
+    """The pairs of labels that are known, with a warning of the others."""
+    known = [table.knows(label, written=pairs.written) for label in pairs.label]
+    if all(known):
+        return pairs
+    unknown = list(dict.fromkeys(label for label, is_known in zip(pairs.label, known) if not is_known))
+    warnings.warn(
+        f"{what}: left out {known.count(False)} of {len(known)} pairs, of {len(unknown)} labels that the "
+        f"model does not know: {first_few(unknown)}",
+        stacklevel=outside(),
+    )
+    at = np.flatnonzero(known)
+    source = None if pairs.source is None else [pairs.source[i] for i in at]
+    return replace(
+        pairs,
+        row=pairs.row[at],
+        label=[pairs.label[i] for i in at],
+        score=np.asarray(pairs.score)[at],
+        source=source,
+    )
 
 
 def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str, once: bool) -> sp.csr_matrix:

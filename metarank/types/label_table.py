@@ -133,9 +133,14 @@ class LabelTable:
             raise ValueError(f"{parameter} must not name a removed label, got {label!r:.80}{where}")
         return found
 
+    def knows(self, label: Any, *, written: bool = False) -> bool:
+        """Whether a name is that of a label, also a removed one, or an id that is `written`; what is no text
+        is left to the checks of `id_of`."""
+        return not isinstance(label, str) or label in self or (written and _is_id(label))
+
     def id_of_text(self, text: str, parameter: str, where: str = "") -> int:
         """The id of a label written in a file or on a command line: a name, or an id where no name is so."""
-        is_id = text not in self._index[0] and text.isascii() and text.isdigit() and len(text) < 12
+        is_id = text not in self and _is_id(text)
         return self.id_of(int(text) if is_id else text, parameter, where)
 
     def ids_of(
@@ -221,6 +226,10 @@ class LabelTable:
             same = [other for other in known if other[:1].casefold() == folded[:1]][:_MOST_NAMES]
             near = get_close_matches(name, same)
         return f"; near it: {', '.join(f'{other!r:.80}' for other in near[:3])}" if near else ""
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 12
 
 
 def _listed(ids: Sequence[int]) -> str:

@@ -110,7 +110,7 @@ class LabelLimits:
 
 
 def check_lists(
-    labels: Any, n_rows: int, table: int | LabelTable, name: str = "allowed"
+    labels: Any, n_rows: int, table: int | LabelTable, name: str = "allowed", *, lenient: bool = False
 ) -> Candidates | np.ndarray:
     """Labels as `Candidates` of the rows, or as ascending distinct ids (int32) for all rows.
 
@@ -140,7 +140,7 @@ def check_lists(
     if not isinstance(labels, np.ndarray):
         labels = as_list(labels)  # a Series, an array of pandas
     if not _is_flat(labels):
-        return check_candidates(labels, n_rows, table, name=name)
+        return check_candidates(labels, n_rows, table, name=name, lenient=lenient)
     return np.unique(table.ids_of(labels, name)).astype(np.int32)
 
 
@@ -166,7 +166,9 @@ def check_shortlist(candidates: Any, n_rows: int, table: LabelTable) -> Candidat
     ValueError: candidates must be a shortlist, whose scores are not used, got a matrix of unequal numbers, \
 0.7 and 0.2: pass lists of labels, or matrix.astype(bool)
     """
-    out = for_each_row(check_lists(candidates, n_rows, table, "candidates"), n_rows, table.n_labels)
+    out = for_each_row(
+        check_lists(candidates, n_rows, table, "candidates", lenient=True), n_rows, table.n_labels
+    )
     if sp.issparse(candidates) and candidates.dtype.kind != "b" and out.n_pairs:
         values = next(iter(out.scores.values()))
         other = int(np.argmax(values != values[0]))

@@ -381,3 +381,26 @@ def test_few_given_pairs_are_ordered_by_small_trees(n_rows, leaves):
     lists = TrainingLists(rows, np.zeros(n_rows, np.int32), rows, None, Lists(pairs), gains, options, **known)
     ranker = lists.new_ranker([])
     assert ranker.candidates[0].num_leaves == leaves
+
+
+def test_names_that_no_label_has_are_left_out_of_an_answer_with_a_count():
+    """As of a retriever that knows more labels than the model."""
+    ds = makers.texts()
+    lists = [[(ds.label_names[j], 1.0 + j % 3) for j in range(ds.n_labels)] for _ in range(ds.n_rows)]
+    model = MetaRanker(**makers.QUICK).fit(ds.texts, ds.Y, labels=ds.label_names, candidates=lists)
+    plain = makers.fitted("texts")
+    for answering, candidates in (
+        (model, lists[:2]),
+        (plain, [[name for name, _ in row] for row in lists[:2]]),
+    ):
+        new = ("tea", 3.0) if answering is model else "tea"
+        with pytest.warns(
+            UserWarning, match="left out 1 of .* pairs, of 1 labels that the model does not know: 'tea'"
+        ):
+            found = answering.rank(ds.texts[:2], 3, candidates=[[new, *candidates[0]], candidates[1]])
+        wanted = answering.rank(ds.texts[:2], 3, candidates=candidates)
+        assert found.scores.tobytes() == wanted.scores.tobytes()
+    with pytest.raises(ValueError, match="must name known labels"):
+        MetaRanker(**makers.QUICK).fit(
+            ds.texts, ds.Y, labels=ds.label_names, candidates=[[("tea", 1.0)], *lists[1:]]
+        )

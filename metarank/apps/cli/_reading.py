@@ -261,7 +261,8 @@ def pairs_for(
         out["candidates"] = lists[of_rows]
     candidates = None if plain else read_pairs(args.candidates)
     sources, features = fitted.given_sources, fitted.given_features
-    given = read_given(candidates, read_pairs(args.pair_features), n_rows, table, sources, features)
+    pairs = read_pairs(args.pair_features)
+    given = read_given(candidates, pairs, n_rows, table, sources, features, lenient=bool(sources or features))
     return out if given is None else out | given[of_rows].as_arguments()
 
 

@@ -126,7 +126,9 @@ def read_request(
     given = shortlist = None
     if sources or features:
         n_rows = None if rows is None else rows.shape[0]  # or as many as is told of
-        given = read_given(candidates if sources else None, pair_features, n_rows, table, sources, features)
+        given = read_given(
+            candidates if sources else None, pair_features, n_rows, table, sources, features, lenient=True
+        )
         check_names_given(given, sources, features)
         assert given is not None
         for scorer in model.scorers:
