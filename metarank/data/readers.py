@@ -156,6 +156,9 @@ def load(
         beside = _files_beside(path) if sidecars else {}
         if table is not None:
             return _in_label_set(dataset_of(table, roles, name, usual=True), beside)
+        if has_labels:
+            column = "labels_column" if label_columns is None else "label_columns"
+            raise ValueError(f"{column} must be left out, since the file is no table with columns")
         if _ARFF.match(content):
             return read_arff(content, path, name)
         n_features, n_labels = (

@@ -23,6 +23,7 @@ import pytest
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import COMMANDS, main
 from metarank.apps.cli._printing import GuardedStream, in_options
+from metarank.persist import read_manifest
 
 MISSED = ["unknown_labels", "unknown_pairs", "removed_labels", "removed_pairs"]
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
@@ -448,6 +449,17 @@ def test_help_of_every_command(capsys):
 
 # --- what does not -----------------------------------------------------------------
 
+def test_a_model_is_replaced_only_if_a_person_says_so(work, tmp_path, capsys):
+    quick = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+    argv = ["train", work / "train.txt", "--model", tmp_path / "M", *quick]
+    assert run(argv) == 0
+    before = read_manifest(tmp_path / "M")["digest"]
+    assert run([*argv, "--seed", "5"]) == 2
+    assert f"{tmp_path / 'M'} holds a model: --overwrite replaces it" in capsys.readouterr().err
+    assert read_manifest(tmp_path / "M")["digest"] == before
+    assert run([*argv, "--seed", "5", "--overwrite"]) == 0
+
+
 TRAIN = ["train", "FILE", "--model", "NEW"]
 PREDICT = ["predict", "numbers", "FILE", "--out", "NEW"]
 EVALUATE = ["evaluate", "numbers", "FILE"]
@@ -782,6 +794,7 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
         str(tmp_path / "x.parquet"),
         "--model",
         str(tmp_path / "m"),
+        "--overwrite",
         "--quiet",
         "--effort",
         "low",

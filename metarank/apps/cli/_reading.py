@@ -89,6 +89,20 @@ def load_model(args: argparse.Namespace) -> MetaRanker:
     return model
 
 
+def check_may_write(folder: str, overwrite: bool) -> None:
+    """Refuse a folder that no model can be written to, and one with a model, unless a person says yes."""
+    from metarank.persist import check_target
+
+    target = check_target(folder)
+    if overwrite or not target.is_dir() or not any(target.iterdir()):
+        return
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if asks:
+        print(f"{folder} holds a model. Replace it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if not asks or sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ValueError(f"{folder} holds a model: --overwrite replaces it")
+
+
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
     """The data file of a command; rows for a model get the width of its training rows, and its labels where
     they are ids."""

@@ -26,6 +26,7 @@ file --targets --query --json
 --rounds N              boosting rounds (default 100)
 --out DIR               folder to write front.json and front.svg to
 --save DIR              folder to save the model at the knee of the front to, for metarank.load and predict(X)
+--overwrite             replace the model that is there, without asking
 --seed --quiet --jobs
 """
 
@@ -37,10 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank.apps.cli._reading import numbers_of, read_targets
+    from metarank.apps.cli._reading import check_may_write, numbers_of, read_targets
     from metarank.objectives.fronts import pareto_front
     from metarank.objectives.multi_objective import MultiObjectiveRanker
-    from metarank.persist import check_target
 
     propensities = numbers_of(args.propensities, "--propensities")
     if args.out is not None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
             raise NotADirectoryError(errno.ENOTDIR, "--out must name a folder", args.out)
         can_be_written(Path(args.out) / "front.json")
     if args.save is not None:
-        check_target(args.save)
+        check_may_write(args.save, args.overwrite)
     columns, targets, features = read_targets(args)
     left_out: list[str] = []
     if not features:

@@ -22,6 +22,7 @@ _OPTIONS = """
 train TRAIN              training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also
                          .gz, .xz, .bz2, .zst) or Parquet; - for standard input
 --model DIR              folder to write
+--overwrite              replace the model that is there, without asking
 --groups-column NAME     column of a table: rows of the same value stay together in every fold
 --negatives-column NAME  column of a table: labels that a person rejected, written as those of --labels-column
 --effort                 how many sources to try (default medium)
@@ -82,6 +83,7 @@ def run(args: argparse.Namespace) -> None:
     from metarank.apps.cli._reading import (
         check_exists,
         check_has_labels,
+        check_may_write,
         read_dataset,
         read_pairs,
         row_columns,
@@ -89,10 +91,9 @@ def run(args: argparse.Namespace) -> None:
     from metarank.data import read_labels, read_vocabulary
     from metarank.data.tables import read_elsewhere
     from metarank.model.fitted import quality_lines
-    from metarank.persist import check_target
 
     check_exists(args.candidates, args.pair_features, args.labels, args.vocab)
-    check_target(args.model)
+    check_may_write(args.model, args.overwrite)
     model = MetaRanker(
         shortlister=None if args.shortlister == "none" else _names(args.shortlister),
         features=args.features if args.features in ("auto", "yang2012") else args.features.split(","),

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from metarank._util.printable import first_few
 from metarank.apps.cli._options import READING, add_options
+
+if TYPE_CHECKING:
+    from metarank import Dataset, MetaRanker
 
 # What is done to labels, and how it is told.
 _CHANGES = {"add": "added", "remove": "removed", "rename": "renamed", "merge": "merged"}
@@ -15,6 +21,7 @@ model
 --out DIR    folder for the changed model (default: it replaces the model)
 --rows FILE  labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors take
              them in, trees, classifiers, ranker and cuts do not change
+--add-new    add the labels of these rows that the model does not have
 [labels (`MetaRanker.update_labels`)]  LABEL is a name, or an id where no name is so; all changes speak of the
                                        labels before them
 --add NAME ...           a new label; may be repeated
@@ -64,12 +71,26 @@ def run(args: argparse.Namespace) -> None:
         rows = read_dataset(args.rows, args, model)
         if rows.Y.nnz == 0:
             raise ValueError(f"{args.rows} holds no label in {rows.n_rows} rows")
+        new = _unknown(model, rows)
+        if new and not args.add_new:
+            raise ValueError(
+                f"{args.rows} holds {_counted(len(new), 'label', 'that the model does not have')}: "
+                f"{first_few(new)}; --add-new adds them"
+            )
+        if new:
+            model.update_labels(add=new)
         model.partial_fit(rows)
         done.append(_counted(rows.n_rows, "row", "added"))
     model.save(out)
     counts = {name: len(change) for name, change in changes.items()} | {"add": model.n_labels_ - before}
     done += [_counted(counts[name], "label", word) for name, word in _CHANGES.items() if counts.get(name)]
     print(f"{out}: {', '.join(done)}")
+
+
+def _unknown(model: MetaRanker, rows: Dataset) -> list[str]:
+    """The labels of some rows, by name, that a model does not have."""
+    names = rows.label_names or []
+    return [names[j] for j in np.unique(rows.Y.indices) if names and names[j] not in model.label_table_]
 
 
 def _counted(n: int, what: str, done: str) -> str:
