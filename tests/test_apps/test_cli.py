@@ -580,12 +580,12 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--jobs", "1.5"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
         (
-            ["train", "GOOD", "--model", "NEW", "--label-columns=tags"],
-            r"--label-columns=tags \(see `metarank train -h`\)",
+            ["train", "GOOD", "--model", "NEW", "--labels-columns=tags"],
+            r"--labels-columns=tags \(see `metarank train -h`\)",
         ),
         (
-            ["train", "GOOD", "--model", "NEW", "--label-column", "labels"],
-            r"--label-column labels \(",
+            ["train", "GOOD", "--model", "NEW", "--label-name", "labels"],
+            r"--label-name labels \(",
         ),
         (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
         (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
