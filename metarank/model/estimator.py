@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,7 @@ from metarank.model.answering.answer import (
     ranking_of,
     read_request,
 )
-from metarank.model.answering.explain import Explanation, explain_row
+from metarank.model.answering.explain import Explanation, explain_row, one_row
 from metarank.model.answering.measure import score_model
 from metarank.model.best_points import best_points
 from metarank.model.changes import changed_labels, checked_change, judged_pairs, with_more_rows
@@ -485,25 +485,35 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         self._check_is_fitted()
         return score_model(self, X, one_target(Y, y), sample_weight, propensity_weight, **limits)
 
+    @overload
+    def explain(self, x: Any, label: int | str, **options: Any) -> Explanation: ...
+    @overload
+    def explain(self, x: Any, label: None = None, **options: Any) -> list[Explanation]: ...
     def explain(
         self,
         x: Any,
-        label: int | str,
+        label: int | str | None = None,
         *,
         n_neighbors: int = 3,
         propensity_weight: float | None = None,
         objective_weights: Any = None,
         **limits: Unpack[Limits],
-    ) -> Explanation:
+    ) -> Explanation | list[Explanation]:
         """Explain the place of `label`, an id or name, for one instance `x`, with the arguments of `rank`.
+        Without a label there is a list: the explanations of the first three.
 
         Score = base + contributions. A label that is not a candidate of the row is explained as if it were.
         `n_neighbors` nearest training points of the label are listed. ``str`` of the result gives a page to
         read, ``to_dict()`` plain values.
         """
-        return explain_row(
-            self.answering(propensity_weight, objective_weights), x, label, n_neighbors, **limits
+        answering = self.answering(propensity_weight, objective_weights)
+        if label is not None:
+            return explain_row(answering, x, label, n_neighbors, **limits)
+        ranking = self.rank(
+            one_row(x), 3, propensity_weight=propensity_weight, objective_weights=objective_weights, **limits
         )
+        first = [int(label) for label in ranking.labels[0] if label >= 0]
+        return [explain_row(answering, x, label, n_neighbors, **limits) for label in first]
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """The k labels (at most 1,000) that are most probably missing from training rows, over all rows.

@@ -449,6 +449,7 @@ def test_help_of_every_command(capsys):
 
 # --- what does not -----------------------------------------------------------------
 
+
 def test_a_model_is_replaced_only_if_a_person_says_so(work, tmp_path, capsys):
     quick = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
     argv = ["train", work / "train.txt", "--model", tmp_path / "M", *quick]

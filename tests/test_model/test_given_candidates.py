@@ -404,3 +404,11 @@ def test_names_that_no_label_has_are_left_out_of_an_answer_with_a_count():
         MetaRanker(**makers.QUICK).fit(
             ds.texts, ds.Y, labels=ds.label_names, candidates=[[("tea", 1.0)], *lists[1:]]
         )
+
+
+def test_candidates_of_which_none_is_relevant_are_refused():
+    X, Y, scores, _ = task()
+    wrong = sp.csr_matrix(np.where(Y.toarray() > 0, 0, 1.0))
+    with pytest.raises(ValueError, match=f"a relevant label of some row, got none in {N} rows"):
+        MetaRanker(**makers.QUICK).fit(X, Y, candidates=wrong)
+    MetaRanker(**makers.QUICK).fit(X, Y, candidates={"wrong": wrong, "good": scores["good"]})

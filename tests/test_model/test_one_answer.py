@@ -408,3 +408,9 @@ def test_rounded_parts_add_up(parts, total):
     found = rounded_to_sum(parts, total)
     assert round(sum(found), 6) == round(total, 3)
     assert all(abs(a - b) <= 1.0001e-3 for a, b in zip(found, parts))
+
+
+def test_without_a_label_the_first_three_are_explained():
+    model, text = makers.fitted("texts"), makers.texts().texts[0]
+    first = model.rank([text], 3).labels[0]
+    assert [str(page) for page in model.explain(text)] == [str(model.explain(text, int(j))) for j in first]

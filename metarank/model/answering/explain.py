@@ -182,15 +182,18 @@ def explain_row(
 ) -> Explanation:
     """`MetaRanker.explain`."""
     check_integer("n_neighbors", n_neighbors, 1)
-    if isinstance(x, str):
-        x = [x]
-    elif isinstance(x, np.ndarray) and x.ndim == 1:
-        x = x[None, :]
     fitted = answering.model
-    row = read_request(fitted, x, **limits)
+    row = read_request(fitted, one_row(x), **limits)
     if row.n_rows != 1:
         raise ValueError(f"x must be one instance, got {row.n_rows} rows")
     return _explained(answering, row, fitted.label_table.id_of(label, "label"), n_neighbors)
+
+
+def one_row(x: Any) -> Any:
+    """One instance as rows: a text or a vector may stand for itself."""
+    if isinstance(x, str):
+        return [x]
+    return x[None, :] if isinstance(x, np.ndarray) and x.ndim == 1 else x
 
 
 def _explained(answering: Answering, row: Request, label: int, n_neighbors: int) -> Explanation:

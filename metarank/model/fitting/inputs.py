@@ -255,6 +255,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
+    _check_relevant(pairs, labels.Y, asked.candidates_mode)
     vectors_in(encoder, labels.table)
     groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
@@ -302,6 +303,17 @@ def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> 
     if shown is None:
         return None
     return PackedStrings.of([" ".join(text[:200].split())[:80] for text in shown])
+
+
+def _check_relevant(pairs: Given | None, Y: sp.csr_matrix, mode: str) -> None:
+    """ValueError if candidates are all there is, and none of them is relevant."""
+    if pairs is None or mode != "only":
+        return
+    if not any(pairs.candidates(source).values_of(Y).any() for source in pairs.scores):
+        raise ValueError(
+            f"candidates must list a relevant label of some row, got none in {pairs.n_rows} rows: do their "
+            "rows and labels agree with Y?"
+        )
 
 
 def _check_two_rows(name: str, n_rows: int) -> None:
