@@ -13,6 +13,8 @@ from metarank.types.checks import check_labels
 from metarank.types.ranking import score_rows
 from metarank.types.view import first_of_unit
 
+# Of so many labels the best of each row are listed, so many at least.
+MANY_LABELS, LEAST_LISTED = 200, 100
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -52,6 +54,34 @@ class ScoreMatrix(NamedTuple):
         if largest > _LARGEST:
             raise ValueError(f"S must hold numbers of at most {_LARGEST:.1e}, got {largest:.1e}")
         return cls(Candidates(rows.indptr, rows.labels, width), rows.scores, sp.issparse(values))
+
+    def best(self, k: int | None) -> ScoreMatrix:
+        """The k best pairs of each row of a dense matrix, ties to the smaller label; None for all.
+
+        Examples
+        --------
+        >>> ScoreMatrix.read([[0.1, 0.7, 0.7], [0.5, 0.2, 0.1]]).best(1).candidates.labels
+        array([1, 0], dtype=int32)
+        """
+        c = self.candidates
+        if k is None or self.is_sparse or k >= c.n_labels:
+            return self
+        order = np.argsort(-self.scores.reshape(c.n_rows, -1), axis=1, kind="stable")[:, :k]
+        labels = np.sort(order, axis=1)
+        at = (np.arange(c.n_rows)[:, None] * c.n_labels + labels).ravel()
+        indptr = np.arange(c.n_rows + 1, dtype=np.int64) * k
+        return ScoreMatrix(Candidates(indptr, labels.ravel(), c.n_labels), self.scores[at], False)
+
+    def listed(self, Y: sp.csr_matrix) -> int | None:
+        """How many labels of each row are enough to learn cuts from; None for all.
+
+        Of a dense matrix of many labels most are kept by no cut, and say nothing.
+        """
+        c = self.candidates
+        k = max(LEAST_LISTED, 2 * int(np.diff(Y.indptr).max(initial=0)))
+        if self.is_sparse or c.n_labels < MANY_LABELS or k >= c.n_labels:
+            return None
+        return k
 
     def matrix_of(self, values: np.ndarray) -> Any:
         """Values of the pairs in the container of the scores: an array, or CSR with the same entries."""

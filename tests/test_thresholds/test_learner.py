@@ -257,3 +257,22 @@ def test_scores_of_any_scale_give_the_same_sets(scale, offset):
     other = ThresholdLearner().fit(moved[:150], Y[:150], groups=groups[:150])
     assert (plain.predict(S[150:]) != other.predict(moved[150:])).nnz <= 2
     assert ThresholdLearner().fit(np.ones_like(S), Y).predict(S).shape == S.shape
+
+
+def test_of_many_labels_the_best_of_each_row_are_enough():
+    rng = np.random.default_rng(0)
+    p = 0.3 / (1 + np.arange(250)) ** 0.7
+    Y = rng.random((400, 250)) < p
+    S = rng.normal(size=Y.shape) + 3 * Y + np.log(p)
+    learner = ThresholdLearner().fit(S[:300], Y[:300].astype(int))
+    assert learner.n_listed_ == 100
+    listed = np.argsort(-S, axis=1, kind="stable")[:, :100]
+    rows = np.repeat(np.arange(len(S)), 100)
+    only = sp.csr_matrix((S[rows, listed.ravel()], (rows, listed.ravel())), Y.shape)
+    of_lists = ThresholdLearner().fit(only[:300], Y[:300].astype(int))
+    for metric in ("micro-f1", "macro-f1", "hamming"):
+        assert (learner.predict(S[300:], metric) != of_lists.predict(only[300:], metric)).nnz == 0
+    assert learner.predict_proba(S[300:]).shape == (100, 250)
+    sure = ThresholdLearner(optimize="recall>=0.95").fit(S[:300], Y[:300].astype(int))
+    assert sure.n_listed_ is None
+    assert metrics.evaluate(Y[300:].astype(int), S[300:], ["R@100"])["R@100"] < 0.97
