@@ -70,7 +70,7 @@ def load(
     label_columns: Names = None,
     encoding: str = "utf-8",
 ) -> Dataset:
-    """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
+    """Read a data file: repository text, svmlight, ARFF, Parquet, Excel (`.xlsx`), or a table of raw text.
 
     The content decides, not the name: the first bytes tell gzip, xz, bzip2, Zstandard (with pyarrow),
     Parquet, ARFF, JSON lines, fastText (`__label__`) and the header line `N D L`. CSV and TSV are
@@ -145,6 +145,8 @@ def load(
             import pyarrow.parquet as pq
 
             return dataset_of_arrow(pq.ParquetFile(io.BytesIO(raw)).read(), roles, name, str(path))
+        if ending_of(path) == ".xlsx":
+            return dataset_of(read_file(path, raw), roles, name, usual=True)
         content = decompressed(raw, path)
         if not content or content.isspace():
             raise ValueError("the file is empty")

@@ -28,6 +28,7 @@ from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.data.blocks import number_of
 from metarank.data.compressed import PARQUET_MAGIC, decode, ending_of, read_bytes
+from metarank.data.spreadsheets import read_xlsx
 from metarank.types.containers import is_number_type
 
 if TYPE_CHECKING:
@@ -230,8 +231,10 @@ def read_file(path: str | os.PathLike[str], content: bytes | None = None, encodi
             import pyarrow.parquet as pq
 
             return of_arrow(pq.ParquetFile(io.BytesIO(content)).read(), str(path))
-        text = decode(content, path, encoding)
         ending = ending_of(path)
+        if ending == ".xlsx":
+            return Table(str(path), *read_xlsx(content))
+        text = decode(content, path, encoding)
         if ending not in (".csv", ".tsv", ".jsonl"):
             header = text.lstrip().partition("\n")[0]
             ending = ".jsonl" if header[:1] in ("{", "[") else ".tsv" if "\t" in header else ".csv"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from metarank.data import TextVectorizer, load
+from metarank.data.spreadsheets import write_xlsx
+from metarank.data.tables import read_file
 
 FOLDER = Path(__file__).with_name("reports")
 CASES = json.loads((FOLDER / "cases.json").read_text())
@@ -40,3 +42,29 @@ def test_words_of_any_script_are_whole(case):
         assert set(found) & set(terms(case["shares_a_term_with"]))
         assert not set(found) & set(terms(case["differs_from"]))
     assert not case.get("one_term") or len(set(found)) == 1
+
+
+def test_a_sheet_of_excel_is_read_and_written(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["title", "tags", "size"],
+        ["red wine", "red;wine", 2],
+        [None, None, None],
+        ["tea", "tea;red", 3.5],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "sheet.xlsx")
+    dataset = load(tmp_path / "sheet.xlsx", text_column="title")
+    assert list(dataset.texts) == ["red wine", "tea"]
+    assert [[dataset.label_names[j] for j in row.indices] for row in dataset.Y] == [
+        ["red", "wine"],
+        ["red", "tea"],
+    ]
+    with (tmp_path / "out.xlsx").open("wb") as out:
+        write_xlsx(out, ["row", "name"], [[0, "=1+1"], [1, "tea"]])
+    assert read_file(tmp_path / "out.xlsx").columns == {"row": [0, 1], "name": ["=1+1", "tea"]}
+    book.active.append(["", "", "", "no name"])
+    book.save(tmp_path / "sheet.xlsx")
+    with pytest.raises(ValueError, match=r"sheet.xlsx: columns must have names in the first row"):
+        load(tmp_path / "sheet.xlsx")

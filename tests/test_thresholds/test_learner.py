@@ -275,4 +275,4 @@ def test_of_many_labels_the_best_of_each_row_are_enough():
     assert learner.predict_proba(S[300:]).shape == (100, 250)
     sure = ThresholdLearner(optimize="recall>=0.95").fit(S[:300], Y[:300].astype(int))
     assert sure.n_listed_ is None
-    assert metrics.evaluate(Y[300:].astype(int), S[300:], ["R@100"])["R@100"] < 0.97
+    assert sure.score(S[300:], Y[300:].astype(int)) > 0.9

@@ -185,7 +185,9 @@ def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
 
 # --- files of predictions ---------------------------------------------------------
 
-FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
+FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet", "xlsx")
+# What a format of binary files needs.
+BINARY = {"parquet": "pyarrow", "xlsx": "openpyxl"}
 ENDINGS = f".{', .'.join(FORMATS)}"
 
 
@@ -197,7 +199,7 @@ def format_of(path: str, asked: str | None) -> str:
     Raises
     ------
     ValueError
-        If the ending is unknown or contradicts the format, or Parquet is to go to standard output.
+        If the ending is unknown or contradicts the format, or a binary one is to go to standard output.
 
     Examples
     --------
@@ -210,12 +212,12 @@ def format_of(path: str, asked: str | None) -> str:
     if ending and asked not in (None, ending):
         raise ValueError(f"--format {asked} contradicts --out {path}: leave one out")
     form = ending or asked or "txt"
-    if form == "parquet":
+    if form in BINARY:
         if path == "-":
-            raise ValueError("--format parquet goes to a file: name one with --out")
+            raise ValueError(f"--format {form} goes to a file: name one with --out")
         from metarank._util.extra import require_extra
 
-        require_extra("data", "pyarrow")
+        require_extra("data", BINARY[form])
     return form
 
 
@@ -224,8 +226,8 @@ def write_records(out: IO, form: str, records: Iterable[dict[str, Any]], names: 
 
     ``{"row": i, "without_evidence": bool, "labels": [{"label": id, "name": name, "score": score}, ...]}``.
 
-    A record may have an "id", a label a "probability". csv, tsv and Parquet hold a line for each label, with
-    its rank from 1 and the columns `names`; json is one list, jsonl a record a line.
+    A record may have an "id", a label a "probability". csv, tsv, Excel and Parquet hold a line for each
+    label, with its rank from 1 and the columns `names`; json is one list, jsonl a record a line.
     """
     if form in ("json", "jsonl"):
         start, between, end = ("", "\n", "\n") if form == "jsonl" else ("[\n", ",\n", "\n]\n")
@@ -244,6 +246,11 @@ def write_records(out: IO, form: str, records: Iterable[dict[str, Any]], names: 
         columns = list(zip(*([pair[name] for name in names] for pair in pairs))) or [()] * len(names)
         arrays = [pa.array(column, types.get(name)) for name, column in zip(names, columns)]
         pq.write_table(pa.table(arrays, names=list(names)), out)
+        return
+    if form == "xlsx":
+        from metarank.data.spreadsheets import write_xlsx
+
+        write_xlsx(out, names, ([pair[name] for name in names] for pair in pairs))
         return
     writer = csv.writer(out, delimiter="\t" if form == "tsv" else ",", lineterminator="\n")
     writer.writerow(names)

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from metarank._util.printable import printable
 from metarank.apps.cli._options import LIST_FORMAT, PAIRS, READING, add_options
-from metarank.apps.cli._printing import ENDINGS, FORMATS, format_of, write_records, writing
+from metarank.apps.cli._printing import BINARY, ENDINGS, FORMATS, format_of, write_records, writing
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     check_rows(args)
     check_metric(args.optimize)
     form = format_of(args.out, args.format)
-    with writing(args.out, "wb" if form == "parquet" else "w") as out:
+    with writing(args.out, "wb" if form in BINARY else "w") as out:
         model = load_model(args)
         rows, ids = args.text, None
         if args.text is None:
@@ -94,7 +94,7 @@ def _ids(path: str, dataset: Dataset) -> list[Any] | None:
 
     stem, ending = os.path.splitext(path.lower())
     ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
-    ids = columns_of(path).get("id") if ending in (*TABLES, ".parquet") else None
+    ids = columns_of(path).get("id") if ending in (*TABLES, ".parquet", ".xlsx") else None
     if ids is None or "id" in features_of(dataset) | {*(dataset.text_columns or ())}:
         return None
     numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
