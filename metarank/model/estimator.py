@@ -80,10 +80,11 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         and takes stems if they serve held-out rows as well as words do. None takes words as they are.
     names : bool
         Whether names and descriptions of the labels are compared with the words of the rows.
-    propensity_weight : "auto" or float in [0, 10]
+    propensity_weight : float in [0, 10] or "auto"
         How much the ranking boosts rare labels: `a` in log-odds + a log(1/p_l), with the propensity p_l
-        of Jain et al. (2016), eq. 1. "auto" is 0 if all labels are ranked, else the weight of greatest
-        out-of-fold PSP@5 among those that cost at most 1 % of nDCG@5. Label sets do not depend on it.
+        of Jain et al. (2016), eq. 1; 0 ranks by probability. "auto" is 0 if all labels are ranked, else the
+        weight of greatest out-of-fold PSP@5 among those that cost at most 1 % of nDCG@5; the fit learns it in
+        any case, for `rank(propensity_weight="auto")`. Label sets do not depend on it.
     shortlist_size : int
         Candidates that each shortlister proposes for a row.
     n_folds : int
@@ -119,8 +120,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     choices_ : list of str
         What "auto" and cross-validation chose, and why, one line each.
     inv_propensity_ : float64 array (L,)
-    random_state_ : int; propensity_weight_ : float
-        The seed of the fit, and the weight that `rank` uses by default.
+    random_state_ : int; propensity_weight_, tuned_weight_ : float
+        The seed of the fit, the weight that `rank` uses by default, and that of "auto".
 
     Examples
     --------
@@ -137,7 +138,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     threshold: str = "auto"
     language: str | None = None
     names: bool = True
-    propensity_weight: float | Literal["auto"] = "auto"
+    propensity_weight: float | Literal["auto"] = 0.0
     shortlist_size: int = 50
     n_folds: int = 5
     effort: Literal["low", "medium"] = "medium"
@@ -320,7 +321,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         *,
         exclude: Any = None,
         allowed: Any = None,
-        propensity_weight: float | None = None,
+        propensity_weight: float | str | None = None,
         objective_weights: Any = None,
         pair_features: Any = None,
     ) -> Ranking:
@@ -339,8 +340,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         allowed : CSR (n, L), list of n lists of labels, or one list for all rows, optional
             The only labels that may be ranked, without those in `exclude`. A shortlist with too few of them
             is completed by the most frequent others.
-        propensity_weight : float in [0, 10], optional
-            Weight of rare labels instead of `propensity_weight_`; 0 ranks by relevance alone.
+        propensity_weight : float in [0, 10] or "auto", optional
+            Weight of rare labels instead of `propensity_weight_`; 0 ranks by probability, "auto" is
+            `tuned_weight_`.
         objective_weights : array-like (K,) or dict of names to weights, optional
             Weights of the objectives instead of those of the fit, after a fit with a plug-in.
         pair_features : as in `fit`, after a fit with them
@@ -376,7 +378,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         return best_points(answering, read_request(self.fitted_, X, **limits), k)
 
     def decision_function(
-        self, X: Any, *, propensity_weight: float | None = None, **limits: Unpack[Limits]
+        self, X: Any, *, propensity_weight: float | str | None = None, **limits: Unpack[Limits]
     ) -> NDArray[np.float32]:
         """Ranking scores, float32 (n, L): those of `rank` with the same arguments.
 
@@ -447,7 +449,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         self,
         X: Any,
         k: int = 1,
-        propensity_weight: float | None = None,
+        propensity_weight: float | str | None = None,
         objective_weights: Any = None,
         /,  # so that an answer refuses by name what it does not take
         **limits: Unpack[Limits],
@@ -460,7 +462,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """The candidates of the rows of a request with their scores."""
         return answering.score(rows, k)
 
-    def answering(self, propensity_weight: float | None = None, objective_weights: Any = None) -> Answering:
+    def answering(
+        self, propensity_weight: float | str | None = None, objective_weights: Any = None
+    ) -> Answering:
         """The stages of an answer."""
         self._check_is_fitted()
         model = self.fitted_
@@ -474,7 +478,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         sample_weight: Any = None,
         *,
         y: Any = None,
-        propensity_weight: float | None = None,
+        propensity_weight: float | str | None = None,
         **limits: Unpack[Limits],
     ) -> float:
         """Mean average precision of the ranking, without rows that have no relevant label.
@@ -495,7 +499,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         label: int | str | None = None,
         *,
         n_neighbors: int = 3,
-        propensity_weight: float | None = None,
+        propensity_weight: float | str | None = None,
         objective_weights: Any = None,
         **limits: Unpack[Limits],
     ) -> Explanation | list[Explanation]:

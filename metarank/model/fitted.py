@@ -121,6 +121,9 @@ class FittedModel(Saved):
     ranker : Ranker
     thresholds : LearnedCuts
     propensity_weight : float
+        Of the ranking by default.
+    tuned_weight : float
+        That of `propensity_weight="auto"`.
     random_state : int
         The seed of the fit.
     missing : MissingPairs
@@ -162,6 +165,7 @@ class FittedModel(Saved):
     held_out_quality: Annotated[dict[str, Interval], Each("", _INTERVAL, (*ORDER, *SETS.values()))]
     prior: Annotated[np.ndarray, Array("", np.float32, ("L",), above=0, below=1)]
     propensity_weight: Annotated[float, Number("", 0, 10)]
+    tuned_weight: Annotated[float, Number("", 0, 10)] = 0.0
     sources: Annotated[list[Source], List("", Object("", Source, ("d", "L", "rows")))]
     ranker: Annotated[Ranker, Object("", Ranker, ("columns",))]
     cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
@@ -291,7 +295,7 @@ class FittedModel(Saved):
         weight: float | None = None,
         blank: np.ndarray | None = None,
     ) -> Scored:
-        """Pairs with their ranking scores; `weight` None is the weight that the fit learned.
+        """Pairs with their ranking scores; `weight` None is that of the fit.
 
         The evidence of pairs of `blank` rows (n,), and of labels of which nothing is known, is replaced by
         the frequency of their labels.
@@ -328,11 +332,13 @@ class FittedModel(Saved):
         """CSR (n, L) of the `probabilities` of all candidates."""
         return sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
 
-    def checked_weight(self, propensity_weight: float | None) -> float:
-        """The requested weight of rare labels, or that of the fit."""
+    def checked_weight(self, propensity_weight: float | str | None) -> float:
+        """The requested weight of rare labels, that of "auto", or that of the fit."""
         if propensity_weight is None:
             return self.propensity_weight
-        check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
+        if isinstance(propensity_weight, str) and propensity_weight == "auto":
+            return self.tuned_weight
+        check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10], or 'auto'")
         return float(propensity_weight)
 
     def weighted_ranker(self, objective_weights: Any) -> Ranker:
@@ -376,6 +382,7 @@ class Learned:
         inv_propensity_: NDArray[np.float64]
         random_state_: int
         propensity_weight_: float
+        tuned_weight_: float
         objective_names_: list[str] | None
         encoder_: InputEncoder
         row_names_: PackedStrings | None

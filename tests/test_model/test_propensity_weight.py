@@ -72,11 +72,16 @@ def test_a_greater_weight_ranks_rarer_labels(model):
     assert mean[0] < mean[1] < mean[2]
 
 
-def test_rank_by_default_is_rank_by_the_learned_weight(model):
+def test_lists_are_by_probability_unless_the_learned_weight_is_asked_for(model):
     ranker, ds = model
-    default = ranker.rank(ds, k=5)
-    same = ranker.rank(ds, k=5, propensity_weight=ranker.propensity_weight_)
-    assert default.scores.tobytes() == same.scores.tobytes()
+    scores = ranker.rank(ds, k=5).scores
+    assert ranker.propensity_weight_ == 0 < ranker.tuned_weight_
+    assert ranker.rank(ds, k=5, propensity_weight=0).scores.tobytes() == scores.tobytes()
+    asked = MetaRanker(**makers.QUICK, propensity_weight="auto").fit(ds)
+    assert asked.propensity_weight_ == asked.tuned_weight_ == ranker.tuned_weight_
+    learned = asked.rank(ds, k=5).scores
+    assert ranker.rank(ds, k=5, propensity_weight="auto").scores.tobytes() == learned.tobytes()
+    assert learned.tobytes() != scores.tobytes()
 
 
 def test_label_sets_do_not_depend_on_the_weight(model):

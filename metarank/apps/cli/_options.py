@@ -72,7 +72,8 @@ test TEST                 labelled data file, or - for standard input
 --slices NAMES            figures apart for the rows of each value of these columns of TEST, separated by
                           commas; of many values dates by year or month, numbers by ranges; "label
                           frequency" is for labels by their number of training rows
---propensity-weight A     boost of rare labels in the ranking, in [0, 10] (default: as learned in training)
+--propensity-weight A     boost of rare labels in the ranking, in [0, 10], or auto, which training learned
+                          (default: that of the model)
 --text-column NAME        text column of a CSV, TSV, JSONL or Parquet file
 --text-columns NAMES      columns of texts, each a block of its own, separated by commas
 --vector-columns NAMES    columns of vectors, each a block: JSON lists, or blanks between the numbers
@@ -115,7 +116,7 @@ _TOLD: dict[str, dict[str, Any]] = {
     "--jobs": {"type": _jobs},
     "--seed": {"type": _seed, "default": 0},
     "--top": {"type": positive},
-    "--propensity-weight": {"type": _weight},
+    "--propensity-weight": {"type": weight_or_auto},
     "--targets": {"required": True},
     "input": {"nargs": "?"},
 }

@@ -26,8 +26,8 @@ train TRAIN              training data: XC-repository text, multilabel svmlight,
 --groups-column NAME     column of a table: rows of the same value stay together in every fold
 --negatives-column NAME  column of a table: labels that a person rejected, written as those of --labels-column
 --effort                 how many sources to try (default medium)
---propensity-weight A    weight of rare labels in the ranking, in [0, 10], or auto (default): 0 where all
-                         labels are ranked, else learned; predict, evaluate and serve may take another one
+--propensity-weight A    weight of rare labels in the ranking, in [0, 10] (default 0: by probability), or
+                         auto, which is learned; predict, evaluate and serve may take another one
 --language NAME          compare words by their stems: english, en, ..., or auto (default: words as they are)
 --folds K                cross-fitting folds (default 5)
 --seed --quiet --jobs
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _OPTIONS + READING + _PAIRS,
         model={"required": True},
         effort={"choices": EFFORTS, "default": "medium"},
-        propensity_weight={"type": weight_or_auto, "default": "auto"},
+        propensity_weight={"type": weight_or_auto, "default": 0.0},
         folds=5,
         candidates_mode={"choices": ("only", "union"), "default": "only"},
     )

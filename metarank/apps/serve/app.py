@@ -48,7 +48,7 @@ def create_app(
     max_body: int = 1 << 20,
     token: str | None = None,
     origins: Sequence[str] = (),
-    propensity_weight: float | None = None,
+    propensity_weight: float | str | None = None,
 ) -> FastAPI:
     """The service of a model: POST /rank and /explain, a page at /, and what Annif asks of a project.
 

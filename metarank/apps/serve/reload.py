@@ -50,7 +50,7 @@ class ModelHolder:
     """
 
     def __init__(
-        self, model: MetaRanker | str | os.PathLike[str], propensity_weight: float | None = None
+        self, model: MetaRanker | str | os.PathLike[str], propensity_weight: float | str | None = None
     ) -> None:
         # No link is resolved: it may lead to another model later.
         self._path = None if isinstance(model, MetaRanker) else Path(model).absolute()
@@ -102,7 +102,7 @@ class ModelHolder:
             raise ValueError(f"{self._path} must hold a MetaRanker, got a {type(model).__name__}")
         model.n_jobs = 1  # the threads of the service are the parallelism
         if self._weight is not None:
-            model.fitted_.propensity_weight = self._weight
+            model.fitted_.propensity_weight = model.fitted_.checked_weight(self._weight)
         loaded = _loaded(model, read_manifest(self._path, verify=False)["digest"])
         warm_up(model)
         return loaded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException
@@ -35,7 +35,7 @@ class _Body(BaseModel):
         None, description="by source: the pairs [label, score] of the instance, or such a list for each"
     )
     pair_features: dict[str, list[Any]] | None = Field(None, description="as candidates")
-    propensity_weight: float | None = None
+    propensity_weight: float | Literal["auto"] | None = None
 
 
 class RankRequest(_Body):

@@ -40,12 +40,12 @@ class Scoring(Protocol):
     fitted_: FittedModel
 
     def _score_rows(
-        self, X: Any, k: int = 1, propensity_weight: float | None = None, /, **limits: Any
+        self, X: Any, k: int = 1, propensity_weight: float | str | None = None, /, **limits: Any
     ) -> list[Scored]: ...
 
 
 def score_model(
-    model: Scoring, X: Any, Y: Any, sample_weight: Any, propensity_weight: float | None, **limits: Any
+    model: Scoring, X: Any, Y: Any, sample_weight: Any, propensity_weight: float | str | None, **limits: Any
 ) -> float:
     """`MetaRanker.score`."""
     if isinstance(Y, Mapping) and not sp.issparse(Y):
@@ -98,7 +98,7 @@ class Evaluation:
     """
 
     def __init__(
-        self, model: Scoring, X: Any, Y: Any, *, propensity_weight: float | None = None, **limits: Any
+        self, model: Scoring, X: Any, Y: Any, *, propensity_weight: float | str | None = None, **limits: Any
     ) -> None:
         self.fitted: FittedModel = model.fitted_
         check_same_order(X=X, Y=Y)

@@ -344,7 +344,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
     if params["shortlister"] is not None:
         scorers_of("shortlister", params["shortlister"])
     if not is_auto(weight):
-        check_real("propensity_weight", weight, 0, 10, "'auto' or a number in [0, 10]")
+        check_real("propensity_weight", weight, 0, 10, "a number in [0, 10], or 'auto'")
     LearnedCuts(params["threshold"])
     check_language(params["language"])
     return n_jobs

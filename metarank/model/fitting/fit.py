@@ -96,6 +96,7 @@ def _assembled(
         point_ranker=ranked.point_ranker,
         thresholds=judged.thresholds,
         propensity_weight=judged.propensity_weight,
+        tuned_weight=judged.tuned_weight,
         random_state=given.options.seed,
         missing=judged.missing,
         feature_importances=ranked.importances,

@@ -27,6 +27,7 @@ class Judged:
 
     thresholds: LearnedCuts
     propensity_weight: float
+    tuned_weight: float
     missing: MissingPairs
     quality: dict[str, Interval]
 
@@ -45,7 +46,9 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     probabilities = thresholds.probabilities(candidates, scores)
     judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
     missing = MissingPairs.surest(candidates, probabilities, judged, rows)
-    weight = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
+    tuned = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
+    asked = lists.options.propensity_weight
+    weight = tuned if isinstance(asked, str) else float(asked)
     candidates, scores, Y = candidates.where(shown), scores[shown], data.Y[rows]
     if weight:  # the boost by the propensities outside the row's fold
         rarity = np.log(held_out_inv_propensity(data, rows, candidates))
@@ -54,7 +57,7 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
         Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
         Y.eliminate_zeros()
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
-    return Judged(thresholds, weight, missing, quality)
+    return Judged(thresholds, weight, tuned, missing, quality)
 
 
 def _cuts(
@@ -98,10 +101,8 @@ def _cuts(
 def _weight_of_rare_labels(
     lists: TrainingLists, scores: np.ndarray, per_logit: float, data: TrainingSet
 ) -> float:
-    """The weight of log 1/p beside the log-odds: given, or chosen on out-of-fold scores."""
+    """The weight of log 1/p beside the log-odds that "auto" stands for, by out-of-fold scores."""
     options, candidates = lists.options, lists.proposed.candidates
-    if not isinstance(options.propensity_weight, str):
-        return float(options.propensity_weight)
     enough = data.Y.shape[0] >= auto.ROWS_FOR_PROPENSITY
     if not (lists.is_shortlisted and not lists.targets and enough and per_logit > 0):
         return 0.0
@@ -113,7 +114,7 @@ def _weight_of_rare_labels(
         inv_propensity=weights_of_labels(data.Y),
         n_jobs=options.n_jobs,
     )
-    note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
+    note(f"propensity_weight: 'auto' is {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
     return weight
 
 
