@@ -400,7 +400,7 @@ def _check_shape(shape: tuple[int, int], n_rows: int, table: LabelTable, what: s
 def _known(pairs: PairTable, table: LabelTable, what: str) -> PairTable:
     """The pairs of labels that are known, with a warning of the others."""
     known = [table.knows(label, written=pairs.written) for label in pairs.label]
-    if all(known):
+    if all(known) or not any(known):  # names that are all unknown are refused by name
         return pairs
     unknown = list(dict.fromkeys(label for label, is_known in zip(pairs.label, known) if not is_known))
     warnings.warn(
