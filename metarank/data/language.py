@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from itertools import islice
 from pathlib import Path
 
-# Words that tell the language: so many words are read, and so large a share of them must be stop words of it.
-_WORDS_READ, _LEAST_SHARE = 20_000, 0.1
+# Words that tell the language: so many are read, so large a share of them must be stop words of it, and so
+# large a share of the texts must be of it.
+_WORDS_READ, _LEAST_SHARE, _LEAST_TEXTS = 20_000, 0.1, 0.75
 # Stems that are kept, and the longest word of which one is kept.
 _MOST_STEMS, _LONGEST_KEPT = 200_000, 40
 
@@ -28,7 +29,7 @@ def stop_words(language: str) -> frozenset[str]:
     >>> "the" in stop_words("english"), len(stop_words("tamil"))
     (True, 0)
     """
-    return frozenset(_listed().get(language, "").split())
+    return frozenset(_listed().get(language, "").casefold().split())
 
 
 @cache
@@ -77,23 +78,47 @@ class Stems(dict[str, str]):
 stems_of = cache(Stems)
 
 
-def detected_language(words: Iterable[str]) -> str | None:
-    """The language whose stop words are most of some words in lower case; None if it is not clear.
+def detected_language(texts: Iterable[Iterable[str]]) -> str | None:
+    """The language whose stop words texts hold, each given as its words, folded; None if it is not clear.
 
-    Of the first 20,000 words, a tenth must be stop words of that language, and more than of any other.
-    Languages without a list of stop words here are never found.
+    Of the first 20,000 words, a tenth must be stop words of that language, and of the texts with any stop
+    word three in four must have as many of that language as of any other. Languages without a list of stop
+    words here are never found.
 
     Examples
     --------
-    >>> detected_language("the history of the bridges in the south of france".split())
+    >>> detected_language(["the history of the bridges in the south of france".split()])
     'english'
-    >>> detected_language(["kmeans", "bridge"]) is None
+    >>> detected_language([["kmeans", "bridge"]]) is None
     True
     """
-    read = list(islice(words, _WORDS_READ))
-    shares = {
-        language: sum(word in known for word in read)
-        for language, known in ((name, stop_words(name)) for name in _listed())
-    }
-    best, second = sorted(shares.items(), key=lambda found: -found[1])[:2]
-    return best[0] if best[1] > second[1] and best[1] >= _LEAST_SHARE * len(read) else None
+    languages = _languages()
+    n_words, n_texts = 0, 0
+    held, told = Counter[str](), Counter[str]()
+    for words in texts:
+        words = list(words)
+        n_words += len(words)
+        counts = Counter(language for word in words for language in languages.get(word, ()))
+        held += counts
+        if counts:
+            n_texts += 1
+            most = max(counts.values())
+            told.update(language for language, count in counts.items() if count == most)
+        if n_words >= _WORDS_READ:
+            break
+    # Of equal ones the language with more stop words in all.
+    best = max(told, key=lambda language: (told[language], held[language]), default=None)
+    if best is None or held[best] < _LEAST_SHARE * n_words or told[best] < _LEAST_TEXTS * n_texts:
+        return None
+    also = [other for other in told if (told[other], held[other]) == (told[best], held[best])]
+    return best if len(also) == 1 else None
+
+
+@cache
+def _languages() -> dict[str, list[str]]:
+    """The languages of which a word is a stop word."""
+    out: dict[str, list[str]] = {}
+    for language in _listed():
+        for word in stop_words(language):
+            out.setdefault(word, []).append(language)
+    return out

@@ -252,7 +252,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     >>> language_of(["Die Geschichte der Brücke", "Das Haus in der Stadt und auf dem Land"])
     'german'
     """
-    return detected_language(word.casefold() for text in texts for word in words_of(text))
+    return detected_language((word.casefold() for word in words_of(text)) for text in texts)
 
 
 def count_terms(documents: Iterable[Iterable[T]], column: Mapping[T, int], width: int) -> sp.csr_matrix:

@@ -75,9 +75,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         "ranksvm" or "svmmap". "auto" decides by the number of pairs and by cross-validation.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, separately for each metric.
-    language : None, "auto", "english", "en", ...
-        Words of texts and of label names count by their stems in this language. "auto" finds the language,
-        and takes stems if they serve held-out rows as well as words do. None takes words as they are.
+    language : "auto", None, "english", "en", ...
+        Words of texts and of label names count by their stems in this language. "auto" takes the language of
+        the texts, if their commonest words show it and most are of one language. None takes words as they
+        are.
     names : bool
         Whether names and descriptions of the labels are compared with the words of the rows.
     propensity_weight : float in [0, 10] or "auto"
@@ -136,7 +137,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     features: str | Sequence[str | LabelScorer] = "auto"
     ranker: str | Ranker = "auto"
     threshold: str = "auto"
-    language: str | None = None
+    language: str | None = "auto"
     names: bool = True
     propensity_weight: float | Literal["auto"] = 0.0
     shortlist_size: int = 50

@@ -1,15 +1,15 @@
-"""`MetaRanker(language=)`: other forms of words are found, "auto" is judged, and None changes nothing."""
+"""`MetaRanker(language=)`: other forms of words are found; "auto" is the default, None changes nothing."""
 
 import json
 
+import makers
 import numpy as np
 import pytest
 
 from metarank import MetaRanker, load
 from metarank.apps.cli import main
 from metarank.data import Dataset
-from metarank.model.fitting.encoding import chosen_language, held_out_quality
-from metarank.types.view import fold_of_rows
+from metarank.model.fitting.encoding import chosen_language
 
 QUICK = dict(shortlister=["neighbors", "names"], n_folds=2, n_jobs=1)
 THINGS = ["bridge", "kettle", "garden", "window", "candle", "forest", "pocket", "button"]
@@ -56,29 +56,20 @@ def test_answers_do_not_depend_on_threads_or_batches(stemmed):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_auto_takes_stems_where_held_out_rows_gain_by_them():
-    rows = subjects()
-    model = MetaRanker(language="auto", **QUICK).fit(rows)
+def test_stems_of_a_language_that_the_texts_show_are_the_default():
+    model = MetaRanker(**QUICK).fit(subjects())
     assert model.encoder_.vectorizer.language_ == "english"
-    (line,) = [line for line in model.choices_ if line.startswith("language: ")]
-    assert line.startswith("language: english; stems, by nDCG@5 on held-out rows")
-    known = rows.texts, rows.Y, rows.label_names, fold_of_rows(rows.n_rows, 5, 0)
-    words, stems = (held_out_quality(kind, *known) for kind in (None, "english"))
-    assert stems >= words
+    assert "language: english, whose stems stand for the words" in model.choices_
+    assert MetaRanker(language=None, **QUICK).fit(subjects()).encoder_.vectorizer.language_ is None
+    assert not any("language" in line for line in MetaRanker(**makers.QUICK).fit(makers.dense()).choices_)
 
 
 def test_auto_stays_without_a_language_where_none_is_clear():
     texts = [f"{THINGS[i % 8]} {THINGS[i % 7]}" for i in range(40)]
     model = MetaRanker(language="auto", **QUICK).fit(texts, [[THINGS[i % 8]] for i in range(40)])
     assert model.encoder_.vectorizer.language_ is None
-    assert "language: not clear from the texts, so words count as they are" in model.choices_
-
-
-def test_auto_stays_without_stems_where_words_serve_better():
-    forms = [i % 2 for i in range(200)]  # the labels are told by the form of the word alone
-    texts = [f"the {THINGS[i // 2 % 8]}{('s', 'ed')[f]} of the town, part {i}" for i, f in enumerate(forms)]
-    Y = Dataset(texts=texts, Y=[["many" if form else "done"] for form in forms]).Y
-    assert chosen_language(texts, Y, None) is None
+    assert "language: not clear from the texts, or several, so words count as they are" in model.choices_
+    assert chosen_language(["the kettle of the town", "der Kessel in der Stadt und auf dem Land"] * 5) is None
 
 
 @pytest.mark.parametrize("language", ["klingon", 3])
@@ -112,5 +103,5 @@ def test_by_the_command_line(tmp_path, capsys):
     assert main([*train, "--shortlister", "neighbors,names", "--language", "en"]) == 0
     assert main(["predict", model, "--text", "candling by the bridges", "--top", "2"]) == 0
     assert {"candle", "bridge"} <= set(capsys.readouterr().out.split())
-    assert main([*train, "--language", "klingon"]) == 2
+    assert main([*train, "--overwrite", "--language", "klingon"]) == 2
     assert "language must be" in capsys.readouterr().err

@@ -28,7 +28,8 @@ train TRAIN              training data: XC-repository text, multilabel svmlight,
 --effort                 how many sources to try (default medium)
 --propensity-weight A    weight of rare labels in the ranking, in [0, 10] (default 0: by probability), or
                          auto, which is learned; predict, evaluate and serve may take another one
---language NAME          compare words by their stems: english, en, ..., or auto (default: words as they are)
+--language NAME          compare words by their stems: english, en, ...; auto (default): in the language of
+                         the texts, where it is clear; none: words as they are
 --folds K                cross-fitting folds (default 5)
 --seed --quiet --jobs
 """
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         _OPTIONS + READING + _PAIRS,
         model={"required": True},
+        language="auto",
         effort={"choices": EFFORTS, "default": "medium"},
         propensity_weight={"type": weight_or_auto, "default": 0.0},
         folds=5,
@@ -103,7 +105,7 @@ def run(args: argparse.Namespace) -> None:
         n_jobs=args.jobs,
         random_state=args.seed,
         effort=args.effort,
-        language=args.language,
+        language=None if args.language == "none" else args.language,
         propensity_weight=args.propensity_weight,
     )
     model._check_parameters()  # before the data are read, which may take long
@@ -144,7 +146,7 @@ def _language_of_names(language: str | None) -> str | None:
     """The language of the texts by the code that vocabularies have for it; None where it is not given."""
     from metarank._util.languages import AUTO, LANGUAGES
 
-    if language in (None, AUTO):
+    if language in ("none", AUTO):
         return None
     codes = {name: code for code, name in LANGUAGES.items()}
     return codes.get(language.lower(), language)
