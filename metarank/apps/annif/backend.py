@@ -42,7 +42,7 @@ class MetarankBackend(AnnifLearningBackend):
         "effort": "medium",
         "shortlist_size": 50,
         "n_folds": 5,
-        "propensity_weight": 0.0,
+        "propensity_weight": "auto",
         "random_state": 0,
     }
 
