@@ -117,7 +117,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         The columns of a pair; the mean absolute contribution of each to the score, as a share.
     held_out_quality_ : dict of str to (value, low, high)
         P@1, P@5, nDCG@5, MAP and metrics of label sets, with 95 % intervals, to expect on new rows: those of
-        training rows that the judged model has not seen. It does not change when labels or rows are added.
+        training rows that the judged model has not seen. Macro-F1 is over the labels that these have.
+        `choices_` tells how many rows they are, and the share of their labels that no other fold has. It does
+        not change when labels or rows are added.
     choices_ : list of str
         What "auto" and cross-validation chose, and why, one line each.
     inv_propensity_ : float64 array (L,)

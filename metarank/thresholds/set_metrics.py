@@ -51,8 +51,9 @@ def quality(
     Parameters
     ----------
     metric : str
-        Hamming loss is negated. F1 of nothing kept and nothing relevant is 1 for a row, 0 for a
-        label. Relevant pairs missed by the candidates count as not kept, but in macro-F1.
+        Hamming loss is negated. F1 of nothing kept and nothing relevant is 1 for a row. Macro-F1 is over the
+        labels that are relevant for some row. Relevant pairs missed by the candidates count as not kept, but
+        in macro-F1.
     kept : bool array (m,)
     lists : ScoredLists
         With relevance.
@@ -69,7 +70,10 @@ def quality(
     if metric == "macro-f1":
         hits, size, relevant = (_by_label(pairs, lists, weight) for pairs in (hit, kept, lists.truth))
         total = size + relevant
-        return (2 * hits / np.where(total > 0, total, 1.0)).sum(axis=1) / n_labels
+        occurring = np.zeros(n_labels, bool)
+        occurring[lists.labels[lists.truth]] = True
+        f1 = 2 * hits / np.where(total > 0, total, 1.0)
+        return f1[:, occurring].sum(axis=1) / max(1, np.count_nonzero(occurring))
     hits_of_row, kept_of_row = (np.bincount(lists.row[pairs], minlength=n) for pairs in (hit, kept))
     total_of_row = kept_of_row + lists.relevant_per_row + lists.missed_per_row
     if metric == "micro-f1":

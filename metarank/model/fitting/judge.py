@@ -20,6 +20,9 @@ from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
 
+# Counts of labels by fold that are held at once.
+_MOST_COUNTS = 50_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -56,8 +59,22 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     if data.hidden_in is not None:
         Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
         Y.eliminate_zeros()
+    _tell_of_rows(data, rows, Y)
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
     return Judged(thresholds, weight, tuned, missing, quality)
+
+
+def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
+    """A note of how many rows are judged, and which share of their labels no row of another fold has."""
+    n_rows = len(data.fold)
+    of_fold = sp.csr_matrix((np.ones(n_rows), (data.fold, np.arange(n_rows))), (data.n_folds, n_rows))
+    counts = (of_fold @ (data.Y > 0)).toarray() if data.n_folds * Y.shape[1] < _MOST_COUNTS else None
+    told = ""
+    if counts is not None and Y.nnz:
+        own = counts[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices]
+        share = np.mean(own == counts.sum(axis=0)[Y.indices])
+        told = f"; {share:.1%} of their labels are in no row of another fold, and count as missed"
+    note(f"held-out quality: of {len(rows)} rows{told}; macro-F1 is over the labels that they have")
 
 
 def _cuts(
