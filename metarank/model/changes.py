@@ -69,6 +69,8 @@ class LabelChange(NamedTuple):
         Removed labels and those that they were merged into, in this change or an earlier one.
     table : LabelDescriptions or None
         What is known of the labels after the change.
+    old_names : dict of str to id
+        Names that labels had before, in this change or an earlier one.
     """
 
     now: np.ndarray
@@ -78,6 +80,7 @@ class LabelChange(NamedTuple):
     removed: np.ndarray
     merged: np.ndarray | None
     table: LabelDescriptions | None
+    old_names: dict[str, int]
 
 
 # --- what is asked for ----------------------------------------------------------------
@@ -129,7 +132,11 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
     into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
     into_ids = np.array(into, np.int32) if into else None
     kept_names = None if model.label_names is None else names
-    return LabelChange(now, kept_names, texts, len(names), left, into_ids, table)
+    before = dict(model.label_table.old_names) | {
+        model.label_names[label]: label for label in texts if model.label_names and label < n
+    }
+    old = {name: int(now[label]) for name, label in before.items() if now[label] >= 0 and name not in names}
+    return LabelChange(now, kept_names, texts, len(names), left, into_ids, table, old)
 
 
 def _new_labels(model: FittedModel, add: Any) -> list[dict[str, Any]]:
@@ -260,6 +267,8 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
         labels=table,
         removed=change.removed,
         merged=change.merged,
+        old_names=list(change.old_names) or None,
+        renamed=np.array(list(change.old_names.values()), np.int32) if change.old_names else None,
         missing=_still_missing(model.missing, change, Y),
     )
 

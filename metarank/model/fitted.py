@@ -133,6 +133,8 @@ class FittedModel(Saved):
         Ids of removed labels, ascending, those included that were merged into others.
     merged : int32 array (m, 2) or None
         Removed labels, and the labels that they were merged into.
+    old_names, renamed : list of str and int32 array (m,), or None
+        Names that labels had before they were renamed, by which later files may call them, and their ids.
     choices : list of str
     text_columns : list of str or None
         The columns of later files that hold the texts, where they were named in the fit.
@@ -175,6 +177,8 @@ class FittedModel(Saved):
         default_factory=lambda: np.zeros(0, np.int32)
     )
     merged: Annotated[np.ndarray | None, Ids("", np.int32, (None, 2), below="L", optional=True)] = None
+    old_names: Annotated[list[str] | None, Strings("", "old", optional=True)] = None
+    renamed: Annotated[np.ndarray | None, Ids("", np.int32, ("old",), below="L", optional=True)] = None
     missing: Annotated[MissingPairs, Object("", MissingPairs, ("L", "rows"))]
     labels: Annotated[LabelDescriptions | None, Object("", LabelDescriptions, ("L",), optional=True)] = None
     random_state: Annotated[int, Integer("")]
@@ -183,7 +187,8 @@ class FittedModel(Saved):
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
-        self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids)
+        old = dict(zip(self.old_names or (), self.renamed.tolist() if self.renamed is not None else ()))
+        self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids, old)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "plan"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
@@ -52,6 +52,8 @@ class LabelTable:
         Ids of labels that are no more.
     ids : sequence of str (L), optional
         Texts that identify labels, such as URIs: another way to name one, before its name.
+    old_names : dict of str to id
+        Names that labels once had: another way to name one, where no label has the name now.
 
     Examples
     --------
@@ -70,9 +72,11 @@ class LabelTable:
     names: Sequence[str] | None = None
     removed: np.ndarray | Sequence[int] = ()
     ids: Sequence[str] | None = None
+    old_names: Mapping[str, int] = field(default_factory=dict)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.n_labels, self.names, self.removed, self.ids)  # the index is made anew
+        # The index is made anew.
+        return type(self), (self.n_labels, self.names, self.removed, self.ids, self.old_names)
 
     @cached_property
     def _gone(self) -> frozenset[int]:
@@ -98,6 +102,8 @@ class LabelTable:
         for label, text in enumerate(self.ids or ()):
             ids[text] = label
             shared.pop(text, None)
+        for name, label in self.old_names.items():
+            ids.setdefault(name, label)
         return ids, shared
 
     def __contains__(self, text: str) -> bool:

@@ -344,3 +344,18 @@ def test_the_index_of_a_frame_is_kept():
     assert model.rank(pd.Series(rows, index=days), k=1).to_frame()["row"].dtype == days.dtype
     frame = pd.DataFrame(makers.dense().X[:4], index=list("wxyz"))
     assert makers.fitted("dense").rank(frame, k=1).to_frame()["row"].tolist() == list("wxyz")
+
+
+def test_a_renamed_label_keeps_its_old_name_for_later_files(tmp_path):
+    ds = makers.texts()
+    model = MetaRanker(**makers.QUICK).fit(ds)
+    first, second = ds.label_names[:2]
+    model.update_labels(rename={first: "newer"})
+    model.update_labels(rename={"newer": "newest", second: first})  # a name that a label has now is its own
+    model.save(tmp_path / "M")
+    for changed in (model, load(tmp_path / "M")):
+        table = changed.label_table_
+        assert [table.id_of(name, "allowed") for name in ("newest", "newer", first, second)] == [0, 0, 1, 1]
+        renamed = Dataset(texts=ds.texts, Y=ds.Y, label_names=["newer", second, *ds.label_names[2:]])
+        assert changed.score(renamed) == changed.score(ds.texts, ds.Y)
+        assert changed.label_names_[:2] == ["newest", first]
