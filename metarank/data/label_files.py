@@ -12,7 +12,7 @@ import numpy as np
 
 from metarank.data.blocks import vector_of
 from metarank.data.tables import as_table, check_among, listed, naming
-from metarank.types.containers import is_missing
+from metarank.types.containers import as_list, is_missing, table_columns
 from metarank.types.label_descriptions import LabelDescriptions
 
 # Other spellings of the columns, as other programs write them; SKOS and Annif among them.
@@ -67,8 +67,9 @@ def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
     """
     if isinstance(source, LabelDescriptions):
         return source
-    if isinstance(source, (list, tuple)) and source and all(isinstance(name, str) for name in source):
-        return LabelDescriptions(names=list(source))
+    names = source if table_columns(source) is not None else as_list(source)  # an array, a Series
+    if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+        return LabelDescriptions(names=list(names))
     with naming(source) if isinstance(source, (str, os.PathLike)) else nullcontext():
         return LabelDescriptions(**read_columns(source, **columns))
 
@@ -106,8 +107,8 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
         for row, cell in enumerate(table.cells(column)):
             cell = cell.strip() or None if isinstance(cell, str) else cell
             try:
-                if is_missing(cell) and role == "name" and "id" not in of:
-                    raise ValueError("the name is empty")
+                if is_missing(cell) and role == "name":
+                    cell = ""  # a label without a name
                 values.append(None if is_missing(cell) else _READERS.get(role, _as_it_is)(cell))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"column {column!r}, {table.where(row)}: {error}") from None

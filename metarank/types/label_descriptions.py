@@ -31,7 +31,8 @@ class LabelDescriptions(Saved):
     ids : sequence of str or int (L), optional
         Identifiers such as URIs, all distinct. The default is the names, which are then distinct.
     names : sequence of str or None (L), optional
-        Several labels may have one name; an empty name is none. One of `ids` and `names` is required.
+        Several labels may have one name; an empty name is none. One of `ids` and `names` is required; without
+        ids a label is identified by its name, or as "label 7" by its place.
     alternative_names : sequence (L) of sequences of str, optional
         Other names of each label, all distinct and different from its name. Two labels may share one.
     descriptions : sequence of str or None (L), optional
@@ -100,8 +101,9 @@ class LabelDescriptions(Saved):
         n = _common_length(given)
         self.names = _texts(names, "names") if names is not None else [""] * n
         if ids is None:
-            check_names_as_ids(self.names, "names of labels without ids")
-        self.ids = list(self.names) if ids is None else [_id(label) for label in ids]
+            check_names_as_ids([name for name in self.names if name.strip()], "names of labels without ids")
+            ids = [name if name.strip() else f"label {label}" for label, name in enumerate(self.names)]
+        self.ids = [_id(label) for label in ids]
         check_names_as_ids(self.ids, "ids")
         self.alternative_names = self._alternatives(alternative_names)
         self.descriptions = None if descriptions is None else _texts(descriptions, "descriptions")

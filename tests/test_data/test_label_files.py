@@ -98,7 +98,7 @@ BAD = {
         "name,altLabel,parents\na,x;y,\nb,,x;y\n",
         "parents of label 'b' .*got 'x;y'",
     ),
-    "no name and no id": ("name,altLabel\na,b\n,c\n", "column 'name', line 3: the name is empty"),
+    "a name twice": ("name,altLabel\na,b\na,c\n", "names of labels without ids must be names of one label"),
     "no rows": ("name\n", "must have a column|must have a label"),
 }
 

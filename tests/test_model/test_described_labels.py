@@ -268,7 +268,7 @@ def test_a_table_of_new_labels_without_names_has_ids():
 @pytest.mark.parametrize(
     ("new", "error", "message"),
     [
-        ([{"name": " "}], ValueError, "the name is empty"),
+        ([{"name": "a"}, {"name": "a"}], ValueError, "'a', which is taken"),
         ([{"name": "new", "description": 3}], TypeError, "descriptions must hold texts, got 3"),
         (pd.DataFrame({"word": ["new"]}), ValueError, "labels must have a column 'id' or 'name'"),
         (

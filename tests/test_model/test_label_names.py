@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import MultiLabelBinarizer
 
-from metarank import Dataset, MetaRanker, load
+from metarank import Dataset, MetaRanker, data, load
 from metarank.apps.cli import main
 from metarank.types.label_table import LabelTable
 
@@ -197,14 +198,16 @@ def test_unknown_shared_and_removed_labels_are_refused(kind, label, error, said)
     model = model_of(kind)
     x = makers.dense().take([0, 1]) if kind == "dense" else DATA.take([0, 1])
     for parameter in ("allowed", "exclude", "candidates"):
-        for lists in ([label], [[0], [label]]):
+        # Beside known candidates names that no label has are left out: `test_given_candidates.py`.
+        left_out = parameter == "candidates" and isinstance(label, str) and label not in model.label_table_
+        for lists in ([label],) if left_out else ([label], [[0], [label]]):
             with pytest.raises(error, match=f"^{parameter} must .*{said}") as caught:
                 model.rank(x, **{parameter: lists})
             assert ("at row 1" in str(caught.value)) == (lists != [label])
             assert "\n" not in str(caught.value)
-    with pytest.raises(error, match=f"^label must .*{said}"):
-        model.explain(x.take([0]), label)
     if label is not None:
+        with pytest.raises(error, match=f"^label must .*{said}"):
+            model.explain(x.take([0]), label)
         for change in ({"remove": [label]}, {"rename": {label: "x"}}, {"merge": {label: 1}}):
             with pytest.raises(error, match=f"^{next(iter(change))} must .*{said}"):
                 copy.deepcopy(model).update_labels(**change)
@@ -359,3 +362,41 @@ def test_a_renamed_label_keeps_its_old_name_for_later_files(tmp_path):
         renamed = Dataset(texts=ds.texts, Y=ds.Y, label_names=["newer", second, *ds.label_names[2:]])
         assert changed.score(renamed) == changed.score(ds.texts, ds.Y)
         assert changed.label_names_[:2] == ["newest", first]
+
+
+def test_the_same_names_give_the_same_model_by_every_way_in(tmp_path):
+    ds = makers.texts()
+    lists = [[ds.label_names[j] for j in row.indices] for row in ds.Y]
+    lines = (json.dumps({"text": text, "labels": of}) for text, of in zip(ds.texts, lists))
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    binarizer = MultiLabelBinarizer()
+    matrix = binarizer.fit_transform(lists)
+    table = [{"name": name} for name in ds.label_names]
+    ways = {
+        "data set": (ds,),
+        "file": (data.load(tmp_path / "rows.jsonl"),),
+        "lists": (ds.texts, lists),
+        "columns of a frame": (ds.texts, pd.DataFrame(ds.Y.toarray(), columns=ds.label_names)),
+        "matrix and names": (ds.texts, ds.Y, {"labels": ds.label_names}),
+        "binarizer's classes_": (ds.texts, matrix, {"labels": binarizer.classes_}),
+        "table": (ds.texts, lists, {"labels": table}),
+    }
+    scores = {}
+    for way, given in ways.items():
+        *given, more = given if len(given) == 3 else (*given, {})
+        model = MetaRanker(**makers.QUICK).fit(*given, **more)
+        order = [model.label_names_.index(name) for name in ds.label_names]
+        scores[way] = model.decision_function(ds.texts)[:, order].tobytes()
+    assert len(set(scores.values())) == 1, scores.keys()
+    nameless = MetaRanker(**makers.QUICK).fit(ds.texts, ds.Y)
+    assert (
+        "labels: without names; labels=[...] gives them, to be compared with the texts" in nameless.choices_
+    )
+
+
+def test_an_empty_name_of_a_table_is_a_label_without_a_name():
+    ds = makers.texts()
+    names = ["", *ds.label_names[1:]]
+    model = MetaRanker(**makers.QUICK).fit(ds.texts, ds.Y, labels=[{"name": name} for name in names])
+    assert model.labels_.names == names
+    assert model.labels_.ids == ["label 0", *ds.label_names[1:]]

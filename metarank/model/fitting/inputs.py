@@ -253,6 +253,8 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     if n_labels is None and table is None and asked.candidates is not None:
         n_labels = _places_in(Y, asked.candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
+    if texts is not None and labels.names is None:
+        note("labels: without names; labels=[...] gives them, to be compared with the texts")
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
     _check_relevant(pairs, labels.Y, asked.candidates_mode)
