@@ -412,3 +412,16 @@ def test_candidates_of_which_none_is_relevant_are_refused():
     with pytest.raises(ValueError, match=f"a relevant label of some row, got none in {N} rows"):
         MetaRanker(**makers.QUICK).fit(X, Y, candidates=wrong)
     MetaRanker(**makers.QUICK).fit(X, Y, candidates={"wrong": wrong, "good": scores["good"]})
+
+
+def test_scores_by_a_model_that_has_seen_the_rows_are_suspect(recwarn):
+    ds = makers.dense(150, L=6)
+    rng = np.random.default_rng(0)
+    truth = ds.Y.toarray() > 0
+    honest, leaked = (sp.csr_matrix(rng.random(truth.shape) + by * truth) for by in (0.5, 2))
+    MetaRanker(**makers.QUICK).fit(ds.X, ds.Y, candidates={"index": honest})
+    assert not recwarn.list
+    with pytest.warns(
+        UserWarning, match=r"candidates of 'index' are right at their first place in 100.0% of"
+    ):
+        MetaRanker(**makers.QUICK).fit(ds.X, ds.Y, candidates={"index": leaked})

@@ -20,7 +20,7 @@ from metarank.model.fitted import FittedModel
 from metarank.model.fitting.encoding import block_weights
 from metarank.model.fitting.inputs import TrainingInput
 from metarank.model.fitting.judge import Judged, judge
-from metarank.model.fitting.lists import ranked_rows, training_lists, weights_of_labels
+from metarank.model.fitting.lists import ranked_rows, training_lists, warn_of_leaks, weights_of_labels
 from metarank.model.fitting.memory import check_memory
 from metarank.model.fitting.sources import chosen_sources, pairs_per_row
 from metarank.model.fitting.stages import LocalStages, RankedPairs
@@ -62,6 +62,7 @@ def fit_model(
             lists = training_lists(given, data, rows, sources, stages)
         with as_part("describing", 0.25, 0.35):
             columns = stages.describe(sources, lists.described, rows)
+            warn_of_leaks(columns, lists, data.given)
         with as_part("ranking", 0.6, 0.2):
             ranked = stages.rank(columns, lists, sources)
         cascade = lists.proposed.cascade
