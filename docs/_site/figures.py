@@ -1,13 +1,11 @@
-"""Tables and charts that a page takes from the pages of experiments when the site is built.
+"""Charts that a page takes from the pages of experiments when the site is built.
 
 A comment on a line of its own asks for one:
 
-    <!-- table page="thousands.md" headings="pydocs" rows="PECOS=PECOS, 3 trees" columns="P@1, C@5" -->
     <!-- scatter page="..." headings="a, b" rows="..." x="train s" y="nDCG@5" -->
-    <!-- bars page="..." headings="a, b" rows="..." y="nDCG@5" -->
 
 `rows` are names in the first column, each with the name to show before "=". What the page does not have is an
-error, but for rows that some of several headings lack.
+error, but for rows that some of several headings lack. Tables of pages are excerpts, which stand in the text.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-ASKED = re.compile(r"^<!-- (table|scatter|bars) (.+?) -->$", re.MULTILINE)
+ASKED = re.compile(r"^<!-- scatter (.+?) -->$", re.MULTILINE)
 # Colours that differ for all eyes and on light and dark ground, and a mark for those who see none.
 COLOURS = ["#d55e00", "#009e73", "#0080c8", "#cc79a7", "#b8860b", "#7f7f7f", "#56b4e9"]
 MARKS = {"*": "★", "D": "◆", "o": "●", "s": "■", "^": "▲", "v": "▼", "P": "✚"}
@@ -29,11 +27,9 @@ INK = "#010203"
 
 
 class Asked(NamedTuple):
-    kind: str
     page: str
     headings: list[str]
     rows: dict[str, str]  # what to show of each name in the first column
-    columns: list[str]
     x: str
     y: str
 
@@ -56,7 +52,7 @@ def tables(text: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 
 def read(comment: re.Match[str]) -> Asked:
-    given = dict(re.findall(r'(\w+)="([^"]*)"', comment[2]))
+    given = dict(re.findall(r'(\w+)="([^"]*)"', comment[1]))
     listed = {
         name: [part.strip() for part in given.get(name, "").split(",") if part.strip()] for name in given
     }
@@ -64,15 +60,7 @@ def read(comment: re.Match[str]) -> Asked:
     for entry in re.split(r";\s*", given["rows"]):
         shown, _, name = entry.partition("=")
         rows[name or shown] = shown
-    return Asked(
-        comment[1],
-        given["page"],
-        listed["headings"],
-        rows,
-        listed.get("columns", []),
-        given.get("x", ""),
-        given.get("y", ""),
-    )
+    return Asked(given["page"], listed["headings"], rows, given["x"], given["y"])
 
 
 Rows = list[tuple[str, dict[str, str]]]
@@ -81,7 +69,7 @@ Look = dict[str, tuple[str, str]]  # colour and mark of each row
 
 def found(asked: Asked, heading: str) -> Rows:
     """The rows that are asked for of the table under a heading, each with the name to show."""
-    wanted = [column.partition("=")[2] or column for column in [*asked.columns, asked.x, asked.y] if column]
+    wanted = [asked.x, asked.y]
     for under, rows in tables((EXPERIMENTS / asked.page).read_text(encoding="utf-8")):
         if under == heading and rows and set(wanted) <= set(rows[0]):
             there = [
@@ -112,38 +100,19 @@ def made(asked: Asked) -> str:
     missing = set(asked.rows.values()) - {shown for there in rows.values() for shown, _ in there}
     if missing:
         raise ValueError(f"{asked.page} has no rows for {sorted(missing)} under {asked.headings}")
-    return table(asked, rows) if asked.kind == "table" else chart(asked, rows)
-
-
-def table(asked: Asked, rows: dict[str, Rows]) -> str:
-    pairs = [(c.partition("=")[0], c.partition("=")[2] or c) for c in asked.columns]
-    several = len(rows) > 1
-    head = [*(["set"] if several else []), "", *(shown for shown, _ in pairs)]
-    lines = [head, ["---"] * (len(head) - len(pairs)) + ["---:"] * len(pairs)]
-    for heading, there in rows.items():
-        for i, (shown, row) in enumerate(there):
-            lines.append(
-                [
-                    *([heading if i == 0 else ""] if several else []),
-                    shown,
-                    *(row[column] for _, column in pairs),
-                ]
-            )
-    source = f"From [{asked.page}](../experiments/{asked.page}).\n{{ .source }}"
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{source}"
+    return chart(asked, rows)
 
 
 def chart(asked: Asked, rows: dict[str, Rows]) -> str:
     """A small drawing for each heading, which stand beside each other as far as there is room."""
     look = dict(zip(asked.rows.values(), zip(COLOURS, MARKS)))
-    draw = scatter if asked.kind == "scatter" else bars
+    drawings = {heading: scatter(asked, heading, there, look) for heading, there in rows.items()}
     panels = "".join(
-        f"<figure>{draw(asked, heading, there, look)}<figcaption>{html.escape(heading)}</figcaption></figure>"
-        for heading, there in rows.items()
+        f"<figure>{drawing}<figcaption>{html.escape(heading)}</figcaption></figure>"
+        for heading, drawing in drawings.items()
     )
-    sign = (lambda mark: MARKS[mark]) if asked.kind == "scatter" else (lambda mark: "■")
     key = " ".join(
-        f'<span><span style="color:{colour}">{sign(mark)}</span> {html.escape(shown)}</span>'
+        f'<span><span style="color:{colour}">{MARKS[mark]}</span> {html.escape(shown)}</span>'
         for shown, (colour, mark) in look.items()
     )
     source = f"From [{asked.page}](../experiments/{asked.page}).\n{{ .source }}"
@@ -207,17 +176,3 @@ def scatter(asked: Asked, heading: str, rows: Rows, look: Look) -> str:
     axes.set_xlabel(asked.x)
     axes.set_ylabel(asked.y)
     return written(figure, f"{heading}: {asked.x} and {asked.y}: " + "; ".join(told))
-
-
-def bars(asked: Asked, heading: str, rows: Rows, look: Look) -> str:
-    figure, axes = panel(f"{asked.page} {heading} {asked.y}")
-    names = [shown for shown, _ in rows]
-    values = [number(row[asked.y]) for _, row in rows]
-    drawn_bars = axes.barh(range(len(names)), values, color=[look[shown][0] for shown in names])
-    axes.bar_label(drawn_bars, [row[asked.y] for _, row in rows], padding=3)
-    axes.invert_yaxis()
-    axes.set_yticks([])
-    axes.margins(x=0.15)
-    axes.set_xlabel(asked.y)
-    told = [f"{shown} {value:g}" for shown, value in zip(names, values)]
-    return written(figure, f"{heading}: {asked.y}: " + "; ".join(told))

@@ -59,8 +59,7 @@ def excerpt(page: str, heading: str, columns: list[str], only: list[str] | None 
     if missing := set(columns) - set(head):
         raise ValueError(f"the table under {heading!r} has no column {', '.join(sorted(missing))}")
     kept = [i for i, name in enumerate(head) if name in columns or i == 0 or not name]
-    named = {row[0]: row for row in rows}
-    if missing := set(only or ()) - set(named):
+    if missing := set(only or ()) - {row[0] for row in rows}:
         raise ValueError(f"the table under {heading!r} has no row {', '.join(sorted(missing))}")
-    chosen = rows if only is None else [named[name] for name in only]
+    chosen = rows if only is None else [row for name in only for row in rows if row[0] == name]
     return [[row[i] for i in kept] for row in (head, *chosen)]

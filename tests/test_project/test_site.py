@@ -61,30 +61,17 @@ def test_faults_of_a_site(text, faults, faults_of, tmp_path):
     assert list(faults_of(tmp_path)) == faults
 
 
-def test_a_table_is_taken_from_its_page(figures):
-    asked = '<!-- table page="one/results.md" headings="A" rows="Mine=x; y" columns="P@1, seconds=s" -->'
-    lines = figures.drawn(f"before\n\n{asked}\n\nafter").splitlines()
-    assert lines[2:6] == [
-        "|  | P@1 | seconds |",
-        "| --- | ---: | ---: |",
-        "| Mine | **0.5** | 1,000 (2) |",
-        "| y | 0.4 | 3 |",
-    ]
-    assert "../experiments/one/results.md" in lines[7]
-
-
 def test_a_chart_names_what_it_shows(figures):
     pytest.importorskip("matplotlib")
-    asked = '<!-- {} page="one/results.md" headings="A" rows="Mine=x; y" x="s" y="P@1" -->'
-    assert "A: s and P@1: Mine 1000, 0.5; y 3, 0.4" in figures.drawn(asked.format("scatter"))
-    assert "A: P@1: Mine 0.5; y 0.4" in figures.drawn(asked.format("bars"))
+    asked = '<!-- scatter page="one/results.md" headings="A" rows="Mine=x; y" x="s" y="P@1" -->'
+    assert "A: s and P@1: Mine 1000, 0.5; y 3, 0.4" in figures.drawn(asked)
 
 
-@pytest.mark.parametrize("part", ['headings="B"', 'rows="z"', 'rows="x; z"', 'columns="P@5"'])
+@pytest.mark.parametrize("part", ['headings="B"', 'rows="z"', 'rows="x; z"', 'y="P@5"'])
 def test_what_a_page_does_not_have_is_an_error(part, figures):
-    given = {"headings": "A", "rows": "x", "columns": "P@1"}
+    given = {"headings": "A", "rows": "x", "x": "s", "y": "P@1"}
     name, _, value = part.partition("=")
     given[name] = value.strip('"')
     asked = " ".join(f'{key}="{value}"' for key, value in given.items())
     with pytest.raises(ValueError, match=r"one/results\.md has no"):
-        figures.drawn(f'<!-- table page="one/results.md" {asked} -->')
+        figures.drawn(f'<!-- scatter page="one/results.md" {asked} -->')
