@@ -15,7 +15,7 @@ HELD_OUT = "held-out nDCG@5"
 
 
 def _pipeline(name: str, **params: object) -> System:
-    return System(name, "pipeline", {"names": False, "propensity_weight": 0.0, **params}, sets=SETS)
+    return System(name, "pipeline", {"names": False, **params}, sets=SETS)
 
 
 AUTO = _pipeline("auto")

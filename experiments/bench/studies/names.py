@@ -26,7 +26,7 @@ _FOREIGN = {"alternative_names": ["name_en", "name_sv"]}
 
 
 def _row(name: str, sets: tuple[str, ...] = SETS, **params: object) -> System:
-    return System(name, "texts", params, sets=sets)
+    return System(name, "texts", {"language": None, **params}, sets=sets)
 
 
 SYSTEMS = (
@@ -35,10 +35,14 @@ SYSTEMS = (
     # Those of pydocs have a line of text as well.
     _row("names", PYDOCS, table={"name": "name"}),
     _row("names, descriptions", PYDOCS, table={"name": "name", "description": "text"}),
-    _row("no names, stems", ENGLISH, names=False, language="english"),
-    _row("names, stems", (*ENGLISH, *PYDOCS), language="english"),
-    _row("no names, stems", FINNISH, names=False, language="finnish"),
-    _row("names, stems", FINNISH, language="finnish"),
+    _row("no names, stems", names=False, language="auto"),
+    _row("names, stems", (*ENGLISH, *FINNISH), language="auto"),
+    _row(
+        "names, descriptions, stems",
+        PYDOCS,
+        language="auto",
+        table={"name": "name", "description": "text"},
+    ),
     _row("names, other names", FINNISH, table={**_NAME, **_OTHERS}),
     _row("names, relations", FINNISH, table={**_NAME, **_RELATIONS}),
     _row("relations, no names", FINNISH, names=False, table={**_NAME, **_RELATIONS}),
@@ -46,7 +50,7 @@ SYSTEMS = (
     _row(
         "names, other names, relations, stems",
         FINNISH,
-        language="finnish",
+        language="auto",
         table={**_NAME, **_OTHERS, **_RELATIONS},
     ),
     _row("English names alone", FINNISH, table={"name": "name_en"}),
@@ -54,14 +58,14 @@ SYSTEMS = (
 )
 
 INTRODUCTION = (
-    "`MetaRanker` with its defaults on raw texts, and one thing more each row: *names* of the labels, "
-    "*other names* and *relations* (broader and related labels) of a table (`read_labels`), "
-    "*descriptions*, words by their *stems* (`language=`). *No names* is `names=False`. Titles of "
+    "`MetaRanker` on raw texts, with words as they are, and one thing more each row: *names* of the "
+    "labels, *other names* and *relations* (broader and related labels) of a table (`read_labels`), "
+    "*descriptions*, words by their *stems*, which is the default. *No names* is `names=False`. Titles of "
     "archaeology are Finnish, those of the other sets English. Rows that are judged are the validation "
     "and the test part of the study of label embeddings together, on which nothing was chosen; a number "
     "behind the name of a set is that of its training rows. *tail R@5*: share of all test labels with 1 "
-    "to 5 training rows that are among the first five. Per cent; one seed and a thousand judged rows tell"
-    " no differences below a point. "
+    "to 5 training rows that are among the first five. Per cent; one seed and a thousand judged rows tell "
+    "no differences below a point. "
 )
 
 
