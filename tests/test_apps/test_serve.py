@@ -188,6 +188,10 @@ def test_scored_candidates_and_features_of_pairs():
     assert [e["score"] for e in alone] == [e["score"] for e in rows[3]]
     page = client.post("/explain", json={"k": 1, **one}).json()["explanations"][0]
     assert page["label"] == alone[0]["label"]
+    more = one | {"candidates": {"bm25": [*lists[3], ["tea", 9.0]]}}
+    with pytest.warns(UserWarning, match="left out 1 of"):
+        reply = client.post("/rank", json={"k": 3, **more}).json()
+    assert (reply["rankings"][0], reply["unknown_candidates"]) == (alone, 1)
     for change, message in (
         ({"candidates": None}, "candidates must hold those of the fit, 'bm25': got none"),
         ({"candidates": {"bm25": [[0, 1.0]], "knn": [[0, 1.0]]}}, "got 'bm25', 'knn'"),

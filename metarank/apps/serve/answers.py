@@ -145,7 +145,16 @@ class Answerer:
         if table.names is None:
             for entry in chain(*rankings):
                 del entry["name"]
-        return {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
+        answer = {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
+        named = (_labels_of(row) for of in limits.get("candidates", {}).values() for row in of)
+        if unknown := sum(not table.knows(label) for label in chain(*named)):
+            answer["unknown_candidates"] = unknown
+        return answer
+
+
+def _labels_of(row: Any) -> list[Any]:
+    """The labels of the candidates of a row, with scores or without."""
+    return [item[0] if isinstance(item, list) and item else item for item in row]
 
 
 @contextmanager
