@@ -163,20 +163,23 @@ def load(
             raise ValueError(f"{column} must be left out, since the file is no table with columns")
         if _ARFF.match(content):
             return read_arff(content, path, name)
-        n_features, n_labels = (
-            len(beside[field]) if n is None and field in beside else n
-            for field, n in (("feature_names", n_features), ("label_names", n_labels))
-        )
-        try:
-            X, Y = parse_xc(
-                content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
-            )
-        except ValueError as error:
-            hint = _NO_TABLE if str(error).startswith("line ") and not HEADER.match(content) else ""
-            raise ValueError(f"{error}{hint}") from None
+        sizes: dict[str, Any] = {"n_features": n_features, "n_labels": n_labels}
+        X, Y = _parsed(content, beside, zero_based=zero_based, n_jobs=n_jobs, **sizes)
         if sidecars:
             Y = _grades(path, Y, grades, n_jobs)
         return _told(Dataset(X if X.shape[1] else None, Y, name=name, **beside), path)
+
+
+def _parsed(content: bytes, beside: dict[str, Any], **how: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Repository or svmlight text; the files beside it tell the sizes that are not given."""
+    for field, size in (("feature_names", "n_features"), ("label_names", "n_labels")):
+        if how[size] is None and field in beside:
+            how[size] = len(beside[field])
+    try:
+        return parse_xc(content, **how)
+    except ValueError as error:
+        hint = _NO_TABLE if str(error).startswith("line ") and not HEADER.match(content) else ""
+        raise ValueError(f"{error}{hint}") from None
 
 
 def _told(dataset: Dataset, path: Path) -> Dataset:
