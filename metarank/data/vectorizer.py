@@ -24,8 +24,8 @@ from metarank._util.languages import AUTO, LANGUAGES, check_language
 from metarank._util.parameters import with_parameters
 from metarank.data.language import detected_language, stems_of
 from metarank.data.scaling import idf_of, ltc, smooth_idf
+from metarank.data.tokens import signed_names, words_of
 from metarank.data.word_order import word_rows
-from metarank.data.words import signed_names, words_of
 from metarank.persist.fields import Array, Flag, Integer, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import canonical_csr
@@ -72,7 +72,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
     Notes
     -----
-    What a word is, in any script, says `metarank.data.words`. Words unknown to `fit` are ignored; a text
+    What a word is, in any script, says `metarank.data.tokens`. Words unknown to `fit` are ignored; a text
     without known words is an empty row. A row depends on its own text only.
 
     Examples

@@ -11,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 
 from metarank.data.language import stems_of
-from metarank.data.words import words_in_order
+from metarank.data.tokens import words_in_order
 from metarank.types.texts import NAME, OTHER_NAME, PART, NameForms, WordRows
 
 # What qualifies a name: Mercury (planet), Kern <Informatik>.

@@ -181,8 +181,7 @@ def test_pages_say_who_is_ahead():
     page = thousands.page(made_lines(thousands.STUDY, "pydocs", {"PECOS, 3 trees": 0.5, "metarank": 0.6}))
     assert (
         "| pydocs (10) | 50.0 / 25.0, 2.00 s | 40.0 / 20.0, 2.00 s | 40.0 / 20.0, 2.00 s | 60.0 / 30.0, "
-        "2.00 s | – |"
-        in page
+        "2.00 s | – |" in page
     )
     assert (
         "| pydocs | omikuji, 3 trees | Parabel | +0.0 | +0.0 | +0.0 | 1.00 | 1.00 | 1.00 | 1.00 | yes |"

@@ -30,7 +30,6 @@ def model(Y, X=DENSE.X, **options) -> MetaRanker:
         ([[1.0], [2.0]], ["1", "2"]),
         (np.array([2, 10, 2]), ["2", "10"]),
         (np.array([-1, 1, -10]), ["-10", "-1", "1"]),
-        (np.array([True, False]), ["0", "1"]),
         (pd.Series([7, 9]), ["7", "9"]),
     ],
     ids=str,

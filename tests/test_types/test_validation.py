@@ -242,8 +242,8 @@ def test_names_define_ids():
 def test_classes():
     assert check_labels(np.array([2, 0]), ids="positions")[0].toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
     assert check_labels(np.array([2.0, 0.0]), n_labels=4)[0].shape == (2, 4)
-    out, names, _ = check_labels(np.array([-1, 1, -1]))
-    assert names == ["-1", "1"]
+    out, names, _ = check_labels(np.array([-2, 1, -2]))
+    assert names == ["-2", "1"]
     assert out.toarray().tolist() == [[1, 0], [0, 1], [1, 0]]
     out, names, _ = check_labels(["pop", "jazz", "pop"])
     assert names == ["jazz", "pop"]

@@ -304,7 +304,7 @@ def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> 
 
 def _check_relevant(pairs: Given | None, Y: sp.csr_matrix, mode: str) -> None:
     """ValueError if candidates are all there is, and none of them is relevant."""
-    if pairs is None or mode != "only":
+    if pairs is None or not pairs.scores or mode != "only":
         return
     if not any(pairs.candidates(source).values_of(Y).any() for source in pairs.scores):
         raise ValueError(

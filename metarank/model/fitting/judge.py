@@ -73,7 +73,7 @@ def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None
     if counts is not None and Y.nnz:
         own = counts[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices]
         share = np.mean(own == counts.sum(axis=0)[Y.indices])
-        said = f"; {share:.1%} of their labels are in no row of another fold, and count as missed"
+        said = f"; a share of {share:.3f} of their labels is in no row of another fold, and counts as missed"
         told = said if share else ""
     note(f"held-out quality: of {len(rows)} rows{told}; macro-F1 is over the labels that they have")
 
