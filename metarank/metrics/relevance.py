@@ -132,9 +132,10 @@ def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[A
     """
     names = getattr(Y_true, "label_names", None)
     if _holds_names(Y_pred):
-        if known is None and names is None:
+        columns_of = names if known is None else known
+        if columns_of is None:
             raise ValueError("Y_pred holds names, so Y_true must be a data set whose labels have names")
-        place = {name: label for label, name in enumerate(known or names)}
+        place = {name: label for label, name in enumerate(columns_of)}
         columns = [[place.setdefault(str(name), len(place)) for name in {*row}] for row in Y_pred]
         indptr = np.cumsum([0, *map(len, columns)])
         ids = np.array([label for row in columns for label in row], np.int64)

@@ -135,8 +135,10 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
     before = dict(model.label_table.old_names) | {
         model.label_names[label]: label for label in texts if model.label_names and label < n
     }
-    old = {name: int(now[label]) for name, label in before.items() if now[label] >= 0 and name not in names}
-    return LabelChange(now, kept_names, texts, len(names), left, into_ids, table, old)
+    old_names = {
+        name: int(now[label]) for name, label in before.items() if now[label] >= 0 and name not in names
+    }
+    return LabelChange(now, kept_names, texts, len(names), left, into_ids, table, old_names)
 
 
 def _new_labels(model: FittedModel, add: Any) -> list[dict[str, Any]]:

@@ -428,7 +428,13 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         return kept
 
     def _answers(
-        self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
+        self,
+        X: Any,
+        k: int,
+        optimize: str | None,
+        probabilities: bool,
+        weight: float | str | None,
+        limits: Any,
     ) -> tuple[Ranking, sp.csr_matrix | None, sp.csr_matrix | None]:
         """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
         what is not requested. `limits` holds `exclude`, `allowed`, `candidates` and `pair_features`.
@@ -496,7 +502,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def explain(self, x: Any, label: int | str, **options: Any) -> Explanation: ...
     @overload
     def explain(self, x: Any, label: None = None, **options: Any) -> list[Explanation]: ...
-    def explain(
+    def explain(  # type: ignore[misc]  # its options are checked below
         self,
         x: Any,
         label: int | str | None = None,

@@ -382,7 +382,8 @@ def check_same_order(**tables: Any) -> None:
     for name, table in tables.items():
         parts = table.items() if isinstance(table, Mapping) else [(None, table)]
         for key, part in parts:
-            index, called = getattr(part, "index", None), name if key is None else f"{name}[{key!r}]"
+            index: Any = getattr(part, "index", None)
+            called = name if key is None else f"{name}[{key!r}]"
             if not hasattr(index, "equals"):
                 continue
             if first is None:

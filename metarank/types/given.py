@@ -408,7 +408,7 @@ def _known(pairs: PairTable, table: LabelTable, what: str) -> PairTable:
         f"model does not know: {first_few(unknown)}",
         stacklevel=outside(),
     )
-    at = np.flatnonzero(known)
+    at = np.flatnonzero(known).tolist()
     source = None if pairs.source is None else [pairs.source[i] for i in at]
     return replace(
         pairs,

@@ -146,7 +146,7 @@ def _language_of_names(language: str | None) -> str | None:
     """The language of the texts by the code that vocabularies have for it; None where it is not given."""
     from metarank._util.languages import AUTO, LANGUAGES
 
-    if language in ("none", AUTO):
+    if language in (None, "none", AUTO):
         return None
     codes = {name: code for code, name in LANGUAGES.items()}
     return codes.get(language.lower(), language)

@@ -71,14 +71,14 @@ def run(args: argparse.Namespace) -> None:
         rows = read_dataset(args.rows, args, model)
         if rows.Y.nnz == 0:
             raise ValueError(f"{args.rows} holds no label in {rows.n_rows} rows")
-        new = _unknown(model, rows)
-        if new and not args.add_new:
+        unknown = _unknown(model, rows)
+        if unknown and not args.add_new:
             raise ValueError(
-                f"{args.rows} holds {_counted(len(new), 'label', 'that the model does not have')}: "
-                f"{first_few(new)}; --add-new adds them"
+                f"{args.rows} holds {_counted(len(unknown), 'label', 'that the model does not have')}: "
+                f"{first_few(unknown)}; --add-new adds them"
             )
-        if new:
-            model.update_labels(add=new)
+        if unknown:
+            model.update_labels(add=unknown)
         model.partial_fit(rows)
         done.append(_counted(rows.n_rows, "row", "added"))
     model.save(out)
