@@ -121,9 +121,9 @@ def _frequent(Y: sp.csr_matrix) -> sp.csr_matrix:
 def chosen_language(texts: Sequence[str]) -> str | None:
     """The language whose stems stand for the words of texts; None: words as they are. A note says which.
 
-    Stems of a known language serve wherever they were tried: 1.5 to 2.4 points of nDCG.
+    What stems bring, by set, is on `experiments/names.md`; on titles of products it is nothing.
     """
-    language = language_of(texts)
+    language = language_of(text for text in texts if isinstance(text, str))  # others are refused by name
     told = "not clear from the texts, or several, so words count as they are"
     note(f"language: {told if language is None else f'{language}, whose stems stand for the words'}")
     return language

@@ -243,10 +243,12 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     of_blocks = blocks_of(X)
-    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language)
-    n_rows = int(features.shape[0])
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
-    if language not in (None, AUTO) and texts is None:
+    if language == AUTO:
+        language = None if texts is None else chosen_language(texts)
+    encoder, features = encoded(X, Y, of_blocks, language)
+    n_rows = int(features.shape[0])
+    if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     _check_two_rows("Y" if X is None else "X", n_rows)
     n_labels = asked.n_labels
@@ -261,8 +263,6 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     vectors_in(encoder, labels.table)
     groups, fold = check_groups(asked.groups, n_rows), check_fold_map(asked.folds, n_rows)
     check_whole_groups(groups, fold)
-    if language == AUTO and texts is not None and (language := chosen_language(texts)) is not None:
-        encoder, features = encoded(X, Y, of_blocks, language)
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
