@@ -62,7 +62,7 @@ def test_ctrl_c_at_random_moments(work, tmp_path, command):
     place.mkdir()
     out = place / "out"
     argv = {
-        "train": ("train", work / "rows.txt", "--model", out, "--jobs", 2, "--quiet", "--folds", 2),
+        "train": ("train", work / "rows.txt", "--model", out, "--overwrite", "--quiet", "--folds", 2),
         "predict": ("predict", work / "model", work / "rows.txt", "--out", out, "--jobs", 2),
     }[command]
     assert interrupted(0, note, argv).returncode == 0

@@ -5,6 +5,7 @@ sources -> candidates -> meta-features -> ranker -> thresholds -> fits on all ro
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.modules import outside
 from metarank._util.progress import as_part, note
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.word_order import name_forms
@@ -20,7 +22,7 @@ from metarank.model.fitted import FittedModel
 from metarank.model.fitting.encoding import block_weights
 from metarank.model.fitting.inputs import TrainingInput
 from metarank.model.fitting.judge import Judged, judge
-from metarank.model.fitting.lists import ranked_rows, training_lists, warn_of_leaks, weights_of_labels
+from metarank.model.fitting.lists import ranked_rows, training_lists, weights_of_labels
 from metarank.model.fitting.memory import check_memory
 from metarank.model.fitting.sources import chosen_sources, pairs_per_row
 from metarank.model.fitting.stages import LocalStages, RankedPairs
@@ -62,9 +64,10 @@ def fit_model(
             lists = training_lists(given, data, rows, sources, stages)
         with as_part("describing", 0.25, 0.35):
             columns = stages.describe(sources, lists.described, rows)
-            warn_of_leaks(columns, lists, data.given)
         with as_part("ranking", 0.6, 0.2):
             ranked = stages.rank(columns, lists, sources)
+        for text in ranked.leaks:
+            warnings.warn(text, stacklevel=outside())
         cascade = lists.proposed.cascade
         judged = judge(ranked, lists, data)
         del lists

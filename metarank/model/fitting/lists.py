@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.modules import outside
 from metarank._util.progress import note
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.best_points import point_lists
@@ -26,14 +23,11 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.types.candidates import Candidates
-from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.view import Features, TrainingSet, first_of_unit, fold_of_rows
 
 # Makes the folds of the ranker independent of those of its columns, where they differ.
 _FOLD_SHIFT = 3_000_017
-# Of the errors of neighbours, so few are suspect in as many rows at least.
-_SUSPECT, _LEAST_HOPEFUL = 0.1, 100
 
 
 def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
@@ -241,37 +235,3 @@ def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Can
         inside = pair_fold == fold
         out[inside] = weight[candidates.labels[inside]]
     return out
-
-
-def warn_of_leaks(
-    columns: Sequence[Mapping[str, np.ndarray]], lists: TrainingLists, given: Given | None
-) -> None:
-    """Warn of a source that is right at its first place as only one that has seen the rows can be.
-
-    Such scores teach a ranker to trust them, and its held-out rows show nothing of it. A source is suspect if
-    it errs in fewer than a tenth of the rows in which neighbours err, among the same candidates.
-    """
-    if given is None or lists.points is not None:
-        return
-    by_name = {name: values for of in columns for name, values in of.items()}
-    pairs, relevant = lists.ranked, lists.proposed.of_described(lists.gains) > 0
-    row = pairs.row_of_pair
-    hopeful = np.bincount(row[relevant], minlength=pairs.n_rows) > 0
-
-    def errors(values: np.ndarray) -> float:
-        best = np.full(pairs.n_rows, -np.inf)
-        np.maximum.at(best, row, np.nan_to_num(values, nan=-np.inf))
-        right = np.bincount(row[relevant & (values == best[row])], minlength=pairs.n_rows) > 0
-        return 1 - float(right[hopeful].mean())
-
-    votes = [errors(values) for name, values in by_name.items() if name.startswith("vote")]
-    for source in given.scores if votes and hopeful.sum() >= _LEAST_HOPEFUL else ():
-        found = errors(by_name[f"{source}_score"]) if f"{source}_score" in by_name else 1.0
-        if found < _SUSPECT * min(votes):
-            warnings.warn(
-                f"candidates of {source!r} are right at their first place in {1 - found:.1%} of the rows, "
-                f"the votes of neighbours in {1 - min(votes):.1%}: did their model learn from these rows? "
-                "Give scores by models that did not see the row (out-of-fold), or the ranker trusts them too "
-                "much",
-                stacklevel=outside(),
-            )

@@ -20,6 +20,7 @@ from metarank._util.threads import single_threaded_blas
 from metarank.model.best_points import PointLists, ranked_points
 from metarank.model.cascade import Lists
 from metarank.model.fitting.auto import FitOptions, choose_ranker
+from metarank.model.fitting.leaks import leaks
 from metarank.model.fitting.sources import tuned_k
 from metarank.model.fitting.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
@@ -146,6 +147,8 @@ class RankedPairs:
         What orders the points of each label, if it was asked for.
     gains : float32 array (m,) or None
         What the ranker learned if pairs were rejected: the gains, with unjudged pairs that count as relevant.
+    leaks : list of str
+        Warnings of given candidates, see `metarank.model.fitting.leaks`.
     """
 
     ranker: Ranker
@@ -155,6 +158,7 @@ class RankedPairs:
     importances: np.ndarray
     point_ranker: Ranker | None = None
     gains: np.ndarray | None = None
+    leaks: list[str] = field(default_factory=list)
 
 
 def ranked(
@@ -176,9 +180,10 @@ def ranked(
         del of_points
     of_ranked = columns_among(columns, lists.described, lists.ranked)
     columns.clear()
+    gains = lists.proposed.of_described(lists.gains)
+    suspect = leaks(of_ranked, lists.ranked, gains > 0, () if data.given is None else data.given.scores)
     table, raw, classifier_columns = assembled(of_ranked, lists, lists.ranked, is_classifier, n_jobs)
     ranker = lists.new_ranker(classifier_columns)
-    gains = lists.proposed.of_described(lists.gains)
     learned = RankingData.checked(table, gains, lists.weight, lists.fold, options.seed, lists.targets)
     # An estimate of the share of the time, right within a factor of two.
     anew = 0.5 if lists.outer == "nested" else 0.0
@@ -191,7 +196,7 @@ def ranked(
     pairs = drawn(len(table.values), most, options.seed + _IMPORTANCE_SHIFT)
     sizes = np.abs(ranker.contributions(table.pairs(pairs))[:, :-1]).mean(axis=0)
     importances = sizes / (sizes.sum() or 1.0)
-    return RankedPairs(ranker, scores, table.names, raw, importances, points, believed)
+    return RankedPairs(ranker, scores, table.names, raw, importances, points, believed, suspect)
 
 
 def columns_among(columns: Sequence[Columns], described: Candidates, wanted: Candidates) -> list[Columns]:
