@@ -61,14 +61,6 @@ def test_same_model_as_locally(maker, two, tmp_path):
     same(MetaRanker(**SETTINGS[maker]).fit(train), model, tmp_path)
 
 
-def test_warnings_of_a_fit_reach_its_caller(two):
-    """Columns stay on workers; what is found of them, such as scores by a model that saw the rows, does not."""
-    ds = makers.dense(150, L=6)
-    seen = sp.csr_matrix(np.random.default_rng(0).random(ds.Y.shape) + 2 * (ds.Y.toarray() > 0))
-    with pytest.warns(UserWarning, match="candidates of 'index' are right at their first place in 100.0%"):
-        DaskMetaRanker(two, **makers.QUICK).fit(ds.X, ds.Y, candidates={"index": seen})
-
-
 @pytest.mark.check
 def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     """Documents of the installed libraries, in many parts."""
