@@ -40,8 +40,8 @@ def leaks(
     found = {source: errors(by_name[f"{source}_score"]) for source in asked}
     return [
         f"candidates of {source!r} are right at their first place in {1 - share:.1%} of the rows, the votes "
-        f"of neighbours in {1 - usual:.1%}: did their model learn from these rows? Give scores by models that "
-        "did not see the row (out-of-fold), or the ranker trusts them too much"
+        f"of neighbours in {1 - usual:.1%}: did their model learn from these rows? Give scores by models "
+        "that did not see the row (out-of-fold), or the ranker trusts them too much"
         for source, share in found.items()
         if share < _SUSPECT * usual
     ]
