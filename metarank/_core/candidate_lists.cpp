@@ -236,6 +236,53 @@ Array2<double> list_context(In1<double> scores, In1<int64_t> indptr) {
 
 namespace {
 
+// Neighbours of one list that share a value.
+struct Pool {
+  double logit, relevant, irrelevant;  // expected numbers
+  int64_t size;
+};
+
+Pool pooled(const Pool& a, const Pool& b) {
+  Pool out{a.logit, a.relevant + b.relevant, a.irrelevant + b.irrelevant, a.size + b.size};
+  const auto share = static_cast<double>(a.size) / static_cast<double>(out.size);
+  // Where one of them is 0 in double precision, the mean of the log-odds is as good.
+  out.logit = out.relevant > 0 && out.irrelevant > 0 ? elementary::log(out.relevant) - elementary::log(out.irrelevant)
+                                                     : share * a.logit + (1 - share) * b.logit;
+  return out;
+}
+
+}  // namespace
+
+Array1<double> falling_logits(In1<double> logits, In1<float> scores, In1<int64_t> indptr) {
+  const int64_t n = require_lists(indptr, scores.shape(0));
+  require(logits.shape(0) == scores.shape(0), "each score must have log-odds");
+  require_finite(logits, "logits");
+  require_finite(scores, "scores");
+  std::vector<double> out(scores.shape(0));
+  std::vector<int64_t> order;
+  std::vector<Pool> pools;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t first = indptr(i), size = indptr(i + 1) - first;
+    sort_descending(scores.data() + first, size, order);
+    pools.clear();
+    for (int64_t r = 0; r < size; ++r) {
+      const double z = logits(first + order[r]);
+      pools.push_back({z, elementary::logistic(z), elementary::logistic(-z), 1});
+      while (pools.size() > 1 && pools[pools.size() - 2].logit < pools.back().logit) {
+        const Pool last = pools.back();
+        pools.pop_back();
+        pools.back() = pooled(pools.back(), last);
+      }
+    }
+    int64_t r = 0;
+    for (const Pool& pool : pools)
+      for (const int64_t end = r + pool.size; r < end; ++r) out[first + order[r]] = pool.logit;
+  }
+  return to_array(std::move(out));
+}
+
+namespace {
+
 // How many of the best labels of one list have the greatest expected F1, the labels being independent:
 //   E F1(k) = sum_{a, b} 2 a / (k + a + b) Pr(a of the k best) Pr(b of the rest),   E F1(0) = Pr(none).
 // `rest` counts the labels beyond the first `size`, as a Poisson variable of mean `unseen`.

@@ -44,6 +44,10 @@ Array1<int32_t> list_ranks(In1<double> scores, In1<int64_t> indptr);
 // lead over it, gap to the next better pair, gap to the next worse pair.
 Array2<double> list_context(In1<double> scores, In1<int64_t> indptr);
 
+// The log-odds, never rising along a list from its best score (ties: the smaller label first). Neighbours whose
+// log-odds rise share the log-odds of their mean probability (isotonic regression, by pooling adjacent violators).
+Array1<double> falling_logits(In1<double> logits, In1<float> scores, In1<int64_t> indptr);
+
 Array1<int64_t> expected_f1_sizes(In1<double> probabilities, In1<int64_t> indptr, double unseen, int64_t max_size,
                                   bool allow_empty);
 

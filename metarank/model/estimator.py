@@ -361,6 +361,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features)
         scored = self._score_rows(X, k, propensity_weight, objective_weights, **limits)
         ranking, index = ranking_of(scored, k, self.label_names_, self.n_jobs), row_index(X)
+        if self.label_table_.ids is not None:
+            ranking = ranking.with_label_ids(self.label_table_.ids)
         return ranking if index is None else ranking.with_index(index)
 
     def rank_points(self, X: Any, k: int = 10, **limits: Unpack[Limits]) -> Ranking:
@@ -392,8 +394,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
     def predict_proba(self, X: Any, **limits: Unpack[Limits]) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance: float32 (n, L), or CSR (n, L) of the candidates if labels
-        are shortlisted. 0 for labels that are excluded, not allowed, or no candidates. They need not follow
-        the order of the ranking. In rows without evidence they are the labels' shares of training rows.
+        are shortlisted. 0 for labels that are excluded, not allowed, or no candidates. Along a ranking
+        without a boost of rare labels they never rise: neighbours that would, share their mean. In rows
+        without evidence they are the labels' shares of training rows.
         """
         scored = self._score_rows(X, **limits)
         out = self.fitted_.probability_matrix(scored)

@@ -317,16 +317,21 @@ class FittedModel(Saved):
         return Scored(candidates, evidence, scores, blank, untold)
 
     def probabilities(self, scored: Scored) -> NDArray[np.float32]:
-        """Calibrated probabilities of relevance of the pairs, float32 (m,). Of `untold` pairs: the label's
-        share of the training rows."""
-        probability = self.thresholds.probabilities(scored.candidates, scored.evidence)
-        probability[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
-        return probability
+        """Calibrated probabilities of relevance of the pairs, float32 (m,), which never rise along a list by
+        the evidence. Of `untold` pairs: the label's share of the training rows, as far as the list allows."""
+        return self.thresholds.probabilities(scored.candidates, scored.evidence, self._known(scored))
 
     def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
         """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
-        above = self.thresholds.cut(scored.candidates, scored.evidence, metric)
+        above = self.thresholds.cut(scored.candidates, scored.evidence, metric, self._known(scored))
         return above & ~scored.untold
+
+    def _known(self, scored: Scored) -> np.ndarray | None:
+        """The log-odds of `untold` pairs by the frequency of their labels, float64 (m,); NaN for others."""
+        if not np.count_nonzero(scored.untold):
+            return None
+        of_label = log_odds(self.prior[scored.candidates.labels].astype(np.float64))
+        return np.where(scored.untold, of_label, np.nan)
 
     def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""

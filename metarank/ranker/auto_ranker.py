@@ -108,9 +108,10 @@ class AutoRanker(Ranker):
         return scores[self.choice_]
 
     def summary(self) -> str:
-        """The choice, and the held-out quality it was made by."""
+        """The choice, and the quality of held-out lists that it was made by."""
         qualities = ", ".join(f"{name} {q:.4f}" for name, q in self.quality_.items())
-        return f"{self.choice_}" + (f" (held-out quality: {qualities})" if qualities else "")
+        by = f" (held-out (MAP + nDCG + 1 - RankLoss) / 3: {qualities})" if qualities else ""
+        return self.choice_ + by
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         self.fit_out_of_fold(data, n_jobs)

@@ -13,7 +13,7 @@ from metarank import _core
 from metarank._util.elementary import logistic
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
-from metarank.persist.fields import Each, List, Number, Object, Text
+from metarank.persist.fields import Each, Flag, List, Number, Object, Text
 from metarank.persist.spec import Saved
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.cuts import Cut, ExpectedF1Cut, GlobalCut, HalfCut, HalfF1Cut, LabelCut
@@ -76,6 +76,9 @@ class LearnedCuts(Saved):
 
         unless a cut learned on the labels alone ("global", "label", "instance") beats it in
         cross-validation by more than two standard errors (checked up to 200,000 pairs).
+    in_order : bool
+        Whether the scores order a list, so that no label is more probable than one above it: neighbours whose
+        calibrated probabilities rise share their mean. It takes scores that are comparable between labels.
 
     Attributes
     ----------
@@ -100,15 +103,17 @@ class LearnedCuts(Saved):
     """
 
     threshold: Annotated[str, Text("")]
+    in_order: Annotated[bool, Flag("")]
     calibrator_: Annotated[Calibrator, Object("", Calibrator)]
     held_out_: Annotated[dict[str, _Interval], Each("", List("", Number(""), 3, into=tuple), METRICS)]
     cuts_: Annotated[dict[str, Cut], Each("", Object("", Cut), METRICS, every=True)]
     guarantees_: Annotated[Guarantees | None, Object("", Guarantees, optional=True)]
 
-    def __init__(self, threshold: str = "auto") -> None:
+    def __init__(self, threshold: str = "auto", in_order: bool = False) -> None:
         if threshold not in THRESHOLDS:
             raise ValueError(f"threshold must be one of {', '.join(THRESHOLDS)}, got {threshold!r}")
         self.threshold = threshold
+        self.in_order = in_order
 
     def fit(
         self,
@@ -162,7 +167,8 @@ class LearnedCuts(Saved):
             report("calibration", 0.0)
             self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
             of_row = missed.astype(np.float64) if isinstance(missed, np.ndarray) else missed
-            lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, of_row)
+            logits = self._ordered(self.calibrator_.cross_fitted_, candidates, scores)
+            lists = ScoredLists(candidates, logits, relevant, of_row)
             judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
             parts = _parts(lists, judge) if self.threshold == "auto" and relevant.any() else []
             self.cuts_, self.held_out_ = {}, {}
@@ -193,21 +199,35 @@ class LearnedCuts(Saved):
             self.guarantees_.check(wish)
         return metric
 
-    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> NDArray[np.float32]:
-        """Calibrated probabilities of relevance, float32 (m,)."""
-        return logistic(self._logits(candidates, scores)).astype(np.float32)
+    def probabilities(
+        self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None = None
+    ) -> NDArray[np.float32]:
+        """Calibrated probabilities of relevance, float32 (m,). `known` float64 (m,) are log-odds that stand
+        in place of calibrated ones, NaN where there are none."""
+        return logistic(self._logits(candidates, scores, known)).astype(np.float32)
 
-    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> NDArray[np.bool_]:
+    def cut(
+        self, candidates: Candidates, scores: np.ndarray, metric: str, known: np.ndarray | None = None
+    ) -> NDArray[np.bool_]:
         """bool (m,): the pairs kept by the cut learned for a metric, or that keep a guarantee such as
-        "recall>=0.9". Each row is judged by itself."""
+        "recall>=0.9". Each row is judged by itself; `known` as in `probabilities`."""
         metric = self.check_metric(metric)
-        lists = ScoredLists(candidates, self._logits(candidates, scores))
+        lists = ScoredLists(candidates, self._logits(candidates, scores, known))
         if (wish := parse_wish(metric)) and self.guarantees_ is not None:
             return self.guarantees_.keep(lists, wish)
         return self.cuts_[metric].keep(lists)
 
-    def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        return finite_scores(self.calibrator_.logits(candidates, np.ascontiguousarray(scores, np.float64)))
+    def _logits(self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+        scores = np.ascontiguousarray(scores, np.float64)
+        logits = finite_scores(self.calibrator_.logits(candidates, scores))
+        if known is not None:
+            logits = np.where(np.isnan(known), logits, known)
+        return self._ordered(logits, candidates, scores)
+
+    def _ordered(self, logits: np.ndarray, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        if not self.in_order:
+            return logits
+        return _core.falling_logits(logits, scores.astype(np.float32), candidates.indptr)
 
     @property
     def scores_per_logit(self) -> float:

@@ -54,6 +54,8 @@ class LabelTable:
         Texts that identify labels, such as URIs: another way to name one, before its name.
     old_names : dict of str to id
         Names that labels once had: another way to name one, where no label has the name now.
+    advice : str
+        The end of the message about an unknown label.
 
     Examples
     --------
@@ -73,10 +75,11 @@ class LabelTable:
     removed: np.ndarray | Sequence[int] = ()
     ids: Sequence[str] | None = None
     old_names: Mapping[str, int] = field(default_factory=dict)
+    advice: str = ""
 
     def __reduce__(self) -> Any:
         # The index is made anew.
-        return type(self), (self.n_labels, self.names, self.removed, self.ids, self.old_names)
+        return type(self), (self.n_labels, self.names, self.removed, self.ids, self.old_names, self.advice)
 
     @cached_property
     def _gone(self) -> frozenset[int]:
@@ -122,7 +125,7 @@ class LabelTable:
         if isinstance(label, str):
             ids, shared = self._index
             if label not in ids:
-                raise ValueError(f"{self._unknown(label, parameter)}{where}{self._hint(label)}")
+                raise ValueError(f"{self._unknown(label, parameter)}{where}{self._hint(label)}{self.advice}")
             if label in shared:
                 raise ValueError(
                     f"{parameter} must name a label by its id where several share the name, got "
@@ -134,7 +137,7 @@ class LabelTable:
         else:
             found = int(label)
             if not 0 <= found < self.n_labels:
-                raise ValueError(f"{self._unknown(found, parameter)}{where}")
+                raise ValueError(f"{self._unknown(found, parameter)}{where}{self.advice}")
         if found in self._gone:
             raise ValueError(f"{parameter} must not name a removed label, got {label!r:.80}{where}")
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -43,6 +43,8 @@ class Ranking:
     index : sequence (n,), optional
         Names of the rows: the index of the data frame or Series that was ranked, unless it counts from 0.
         `to_frame` uses it as `row`.
+    label_ids : sequence of str, optional
+        The L texts that identify labels beside their names, such as URIs: those of a table of labels.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class Ranking:
     label_names: Sequence[str] | None = None
     without_evidence: np.ndarray = None  # type: ignore[assignment]
     index: Any = None
+    label_ids: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         ids, scores = np.asarray(self.labels), np.asarray(self.scores, np.float32)
@@ -90,6 +93,7 @@ class Ranking:
         ):
             raise ValueError("ranking.scores must not increase along a row, nor be NaN or -inf for a label")
         _check_names(self.label_names, self.n_labels)
+        _check_names(self.label_ids, self.n_labels, "label_ids")
         flags = _flags(self.without_evidence, len(labels))
         index = _checked_index(self.index, len(labels))
         self.__dict__.update(labels=labels, scores=scores, without_evidence=flags, index=index)
@@ -173,15 +177,31 @@ class Ranking:
         If several labels share a name, it is given with the id, as in "tree (id 7)". A label without a name
         is given as its id. Each access makes a new array.
         """
-        table = LabelTable(self.n_labels, self.label_names)
+        return self._shown(LabelTable(self.n_labels, self.label_names).shown)
+
+    @property
+    def ids(self) -> NDArray[np.object_]:
+        """Object array (n, k): of each label that of `label_ids`, else its number; None for the padding."""
+        known = self.label_ids
+        return self._shown(int if known is None else known.__getitem__)
+
+    def _shown(self, called: Callable[[int], Any]) -> NDArray[np.object_]:
         listed, place = np.unique(self.labels, return_inverse=True)
-        shown = np.array([None if label < 0 else table.shown(label) for label in listed.tolist()], object)
+        shown = np.array([None if label < 0 else called(label) for label in listed.tolist()], object)
         return shown[place].reshape(self.labels.shape)
 
     def with_index(self, index: Any) -> Ranking:
         """The same lists with other names of the rows."""
+        return self._with(index=_checked_index(index, self.n_rows))
+
+    def with_label_ids(self, ids: Sequence[str] | None) -> Ranking:
+        """The same lists with other ids of the labels."""
+        _check_names(ids, self.n_labels, "label_ids")
+        return self._with(label_ids=ids)
+
+    def _with(self, **fields: Any) -> Ranking:
         out = copy(self)
-        out.__dict__.update(index=_checked_index(index, self.n_rows))
+        out.__dict__.update(fields)
         return out
 
     @classmethod
@@ -198,9 +218,10 @@ class Ranking:
         )
         index: Any = None
         if all(p.index is not None for p in parts):
-            first, *others = (p.index for p in parts)
-            index = first.append(others) if hasattr(first, "append") else np.concatenate([first, *others])
-        return cls(labels, scores, parts[0].n_labels, parts[0].label_names, flags, index)
+            one, *others = (p.index for p in parts)
+            index = one.append(others) if hasattr(one, "append") else np.concatenate([one, *others])
+        first = parts[0]
+        return cls(labels, scores, first.n_labels, first.label_names, flags, index, first.label_ids)
 
     def top(self, k: int) -> Ranking:
         """The first k columns; all of them if there are fewer."""
@@ -217,7 +238,8 @@ class Ranking:
         return score_rows(self).csr.sorted_indices()
 
     def to_frame(self) -> Any:
-        """One record per listed label: row, rank (from 1), label, label_name (if names are known), score.
+        """One record per listed label: row, rank (from 1), label, label_name and label_id (if names and ids
+        are known), score.
 
         `row` is the entry of `index`, or else the number of the row.
 
@@ -231,6 +253,8 @@ class Ranking:
             called = called.to_numpy()
         names = self.label_names
         named = {} if names is None else {"label_name": np.asarray(names, dtype=object)[label]}
+        if self.label_ids is not None:
+            named["label_id"] = np.asarray(self.label_ids, dtype=object)[label]
         return _frame_of({"row": called, "rank": rank, "label": label} | named | {"score": score})
 
     def _listed(self) -> tuple[np.ndarray, ...]:
@@ -392,9 +416,9 @@ def _checked_index(index: Any, n_rows: int) -> Any:
     return index
 
 
-def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:
-    if label_names is not None and len(label_names) != n_labels:
-        raise ValueError(f"label_names must hold {n_labels} names, got {len(label_names)}")
+def _check_names(names: Sequence[str] | None, n_labels: int, parameter: str = "label_names") -> None:
+    if names is not None and len(names) != n_labels:
+        raise ValueError(f"{parameter} must hold {n_labels} texts, got {len(names)}")
 
 
 def check_k(k: int) -> int:

@@ -56,6 +56,20 @@ def test_all_labels_of_the_table_are_labels_of_the_model():
     assert any("5 of the table" in choice for choice in model.choices_)
 
 
+def test_a_ranking_has_names_and_ids(tmp_path):
+    model = model_of()
+    model.save(tmp_path / "M")
+    for answers in (model, load(tmp_path / "M")):
+        ranking = answers.rank(DATA.texts, k=3)
+        assert [[TABLE.ids[label] for label, _ in row] for row in ranking] == ranking.ids.tolist()
+        frame = ranking[1:].to_frame()
+        assert frame.label_id.tolist() == ranking[1:].ids.ravel().tolist()
+        assert frame.label_name.tolist() == ranking[1:].names.ravel().tolist()
+    plain = makers.fitted("texts").rank(makers.texts(), k=2)
+    assert plain.ids.tolist() == plain.labels.tolist()
+    assert "label_id" not in plain.to_frame()
+
+
 @pytest.mark.parametrize("of", ["names", "ids"])
 def test_alternative_names_find_labels_where_no_name_has_a_known_word(of):
     others = [["sea", "tide"], ["bread"], ["code"], ["water port"]]

@@ -84,6 +84,19 @@ def test_lists_are_by_probability_unless_the_learned_weight_is_asked_for(model):
     assert learned.tobytes() != scores.tobytes()
 
 
+@pytest.mark.parametrize("maker", list(makers.MAKERS))
+def test_no_label_is_more_probable_than_one_above_it(maker):
+    """Nor where labels have no rows yet, whose probability is a share of rows."""
+    ds = makers.MAKERS[maker]()
+    later = MetaRanker(**makers.QUICK).fit(ds).update_labels(add=["moon", "star"] if ds.label_names else 2)
+    for answers in (makers.fitted(maker), later):
+        probability = answers.predict_proba(ds)
+        ranking = answers.rank(ds, k=answers.n_labels_)
+        for i, of_row in enumerate(ranking.labels):
+            listed = probability[i].toarray().ravel() if sp.issparse(probability) else probability[i]
+            assert (np.diff(listed[of_row[of_row >= 0]]) <= 0).all()
+
+
 def test_label_sets_do_not_depend_on_the_weight(model):
     ranker, ds = model
     before = ranker.predict(ds)

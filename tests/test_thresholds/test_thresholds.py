@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
 
 from metarank import _core, persist
 from metarank.metrics.logistic import fit_label_logistic
@@ -48,6 +49,25 @@ def lists_of(Z, Y, missed=0.0):
 
 
 # --- kernels against slow twins ----------------------------------------------
+
+
+def test_falling_logits_twin():
+    """Isotonic regression of the probabilities of each list along it, where ties go by place."""
+    rng = np.random.default_rng(2)
+    pairs, _, _, z = make_scored(n=40, full=False)
+    scores = np.round(z + rng.normal(size=len(z)), 1).astype(np.float32)
+    found = _core.falling_logits(z, scores, pairs.indptr)
+    for a, b in zip(pairs.indptr[:-1], pairs.indptr[1:]):
+        if a == b:
+            continue
+        order = np.lexsort((np.arange(b - a), -scores[a:b]))
+        by_list = IsotonicRegression(increasing=False).fit_transform(np.arange(b - a), expit(z[a:b][order]))
+        np.testing.assert_allclose(expit(found[a:b][order]), by_list, rtol=1e-9)
+        assert (np.diff(found[a:b][order]) <= 0).all()
+    again = _core.falling_logits(found, scores, pairs.indptr)
+    np.testing.assert_array_equal(again, found)
+    far = _core.falling_logits(np.array([-900.0, 900]), np.float32([1, 0]), np.array([0, 2]))
+    np.testing.assert_array_equal(far, [0, 0])
 
 
 def test_context_twin():

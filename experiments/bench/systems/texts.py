@@ -21,8 +21,8 @@ from metarank.data import Dataset, read_labels
 class System:
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version = metarank.__version__
-        self.table = params.get("table")
-        self.make({key: value for key, value in params.items() if key != "table"}, threads)
+        self.table, self.weights = params.get("table"), params.get("weights", [])
+        self.make({key: value for key, value in params.items() if key not in ("table", "weights")}, threads)
 
     def read(self, folder: Path) -> None:
         read = json.loads((folder / "texts.json").read_text())
@@ -50,6 +50,11 @@ class System:
         """The lists with ids of the set."""
         labels = predicted.labels
         return np.where(labels >= 0, self.to_set[np.maximum(labels, 0)], -1), predicted.scores
+
+    def lists(self, texts: list[str], k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """By other weights of rare labels."""
+        ranked = {w: self.model.rank(texts, k=k, propensity_weight=w) for w in self.weights}
+        return {f"weight {weight}": self.top(found, k) for weight, found in ranked.items()}
 
     # --- what differs between models of texts ---------------------------------------------
 

@@ -20,6 +20,7 @@ void bind_lists(nb::module_& m) {
   bind(m, "with_pairs_behind", &with_pairs_behind, {"evidence", "rough", "ahead", "indptr", "gap"});
   bind(m, "feature_table", &feature_table, {"columns", "indptr", "own", "standardize", "n_threads"});
   bind(m, "list_ranks", &list_ranks, {"scores", "indptr"});
+  bind(m, "falling_logits", &falling_logits, {"logits", "scores", "indptr"});
   bind(m, "list_context", &list_context, {"scores", "indptr"});
   bind(m, "label_logistic_scores", &label_logistic_scores, {"X", "index", "shared", "by_label"});
   bind(m, "fit_label_logistic", &fit_label_logistic,

@@ -17,9 +17,9 @@ _LEAST = 1e-6
 def scores_in_order(probabilities: np.ndarray) -> np.ndarray:
     """Probabilities of labels in the order of their ranking, as scores that fall along it.
 
-    Calibrated probabilities need not follow the ranking; Annif has no order but that of scores. They become
-    the nearest sequence (in squares) that does not rise, which keeps their sum, within [1e-6, 1]. Of equal
-    ones each becomes the next smaller float32 of the one before.
+    Probabilities may rise along a ranking that boosts rare labels; Annif has no order but that of scores.
+    They become the nearest sequence (in squares) that does not rise, which keeps their sum, within [1e-6, 1].
+    Of equal ones each becomes the next smaller float32 of the one before.
 
     Parameters
     ----------

@@ -89,7 +89,8 @@ class Labels:
     @cached_property
     def known(self) -> LabelTable:
         """What labels are called by."""
-        return LabelTable(self.Y.shape[1], self.names, ids=None if self.table is None else self.table.ids)
+        ids = None if self.table is None else self.table.ids
+        return LabelTable(self.Y.shape[1], self.names, ids=ids, advice="; labels= may tell of more labels")
 
     @property
     def others(self) -> Sequence[Sequence[str]] | None:
@@ -255,8 +256,8 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     if n_labels is None and table is None and asked.candidates is not None:
         n_labels = _places_in(Y, asked.candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
-    if texts is not None and labels.names is None:
-        note("labels: without names; labels=[...] gives them, to be compared with the texts")
+    words = None if dataset is None else dataset.feature_names
+    _tell_of_names(labels, texts is not None, words, sp.issparse(X if dataset is None else dataset.X))
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
     check_has_pairs(pairs)
     _check_relevant(pairs, labels.Y, asked.candidates_mode)
@@ -275,7 +276,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
         features,
         labels,
         options,
-        words=None if dataset is None else dataset.feature_names,
+        words=words,
         row_names=row_names(X, texts, of_blocks),
         text_columns=None if dataset is None else dataset.text_columns,
         weight=check_sample_weight(asked.sample_weight, n_rows),
@@ -382,6 +383,18 @@ def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
         raise ValueError("negatives must be left out where Y holds several objectives")
     rejected = check_rejected(negatives, labels.Y, labels.known)
     return rejected if rejected.n_pairs else None
+
+
+def _tell_of_names(labels: Labels, has_texts: bool, words: Sequence[str] | None, is_sparse: bool) -> None:
+    """A note of what names of labels, or words of rows, would be read if they were given."""
+    if has_texts and labels.names is None:
+        note("labels: without names; labels=[...] gives them, to be compared with the texts")
+    elif has_texts or not is_sparse or labels.words is None:
+        return
+    elif words is None:
+        note("labels: names are not read, since X has no words: texts have them, or Dataset(feature_names=)")
+    else:
+        note("labels: names are compared word by word; where texts mention them is seen in texts alone")
 
 
 def read_labels(

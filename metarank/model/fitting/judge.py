@@ -104,7 +104,7 @@ def _cuts(
     if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
         per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
         missed = round(int(missed.sum()) * per_labelled)
-    return LearnedCuts(options.threshold).fit(
+    return LearnedCuts(options.threshold, in_order=True).fit(
         candidates,
         scores,
         gains,

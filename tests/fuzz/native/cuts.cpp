@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto scores = in.array<double>(), probabilities = in.array<double>();
     list_ranks(scores, indptr);
     list_context(scores, indptr);
+    falling_logits(scores, in.array<float>(), indptr);
     expected_f1_sizes(probabilities, indptr, in.byte() / 8.0, longest, true);
     const auto X = in.matrix<double>(p);
     const auto index = in.array<std::int32_t>();
