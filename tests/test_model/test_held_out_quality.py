@@ -72,6 +72,19 @@ def apart(value, error, other, other_error):
     return abs(value - other) / max(np.hypot(error, other_error), 1e-9)
 
 
+@pytest.mark.check
+def test_the_surest_tenth_of_coin_flips_is_not_overstated():
+    over = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, Y = rng.normal(size=(N + N_NEW, 8)), rng.random((N + N_NEW, 6)) < np.linspace(0.1, 0.4, 6)
+        model = MetaRanker(n_jobs=1, effort="low", random_state=seed).fit(X[:N], Y[:N].astype(int))
+        proba = model.predict_proba(X[N:])
+        top = proba >= np.quantile(proba, 0.9)
+        over.append(proba[top].mean() - Y[N:][top].mean())
+    assert abs(np.mean(over)) < 0.03
+
+
 @pytest.mark.check_beyond(4)
 @pytest.mark.parametrize(("kind", "n_folds"), CASES)
 def test_what_is_reported_comes_true_on_new_rows(kind, n_folds):

@@ -386,10 +386,16 @@ def test_the_same_names_give_the_same_model_by_every_way_in(tmp_path):
         order = [model.label_names_.index(name) for name in ds.label_names]
         scores[way] = model.decision_function(ds.texts)[:, order].tobytes()
     assert len(set(scores.values())) == 1, scores.keys()
-    nameless = MetaRanker(**makers.QUICK).fit(ds.texts, ds.Y)
-    assert (
-        "labels: without names; labels=[...] gives them, to be compared with the texts" in nameless.choices_
-    )
+    words = data.TextVectorizer().fit(ds.texts)
+    rows = words.transform(ds.texts)
+    of_words = Dataset(rows, ds.Y, label_names=ds.label_names, feature_names=words.vocabulary_)
+    for X, names, told in (
+        (ds.texts, None, "without names"),
+        (rows, ds.label_names, "names are not read"),
+        (of_words, None, "names are compared word by word"),
+    ):
+        said = MetaRanker(**makers.QUICK).fit(X, None if X is of_words else ds.Y, labels=names).choices_
+        assert any(line.startswith(f"labels: {told}") for line in said)
 
 
 def test_an_empty_name_of_a_table_is_a_label_without_a_name():

@@ -106,7 +106,3 @@ def test_label_sets_do_not_depend_on_the_weight(model):
         assert (before != ranker.predict(ds)).nnz == 0
     finally:
         ranker.fitted_.propensity_weight = kept
-
-
-def test_where_all_labels_are_ranked_the_weight_is_zero():
-    assert MetaRanker(**makers.QUICK).fit(makers.dense()).propensity_weight_ == 0

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
 
 from metarank import _core
@@ -25,7 +24,6 @@ from metarank.ranker import (
 from metarank.ranker.auto_ranker import first_near_the_best, list_quality
 from metarank.ranker.boosting import pairs_within, sampled_pairs
 from metarank.ranker.linear_ranker import LOSSES as LIST_LOSSES
-from metarank.ranker.linear_ranker import StandardisedColumns
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
 
@@ -226,30 +224,6 @@ def test_smooth_linear_rankers_reach_their_optimum(name, graded):
     w = ranker.weights_ * table.values.astype(np.float64).std(0)
     found = np.append(w, ranker.intercept_)
     assert np.abs(approx_fprime(found, objective, 1e-6)).max() < 1e-5
-
-
-def test_logistic_is_quick_where_columns_part_the_gains(monkeypatch):
-    """The curvature there is nowhere near that of the start: it is looked at anew on the way."""
-    rng = np.random.default_rng(1)
-    gains = (rng.random(3000) < 0.02).astype(np.float32)
-    values = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 40)) + 0.03 * rng.normal(size=(3000, 40))
-    values += gains[:, None] * rng.uniform(0, 6, 40)
-    pairs = Candidates.all_labels(300, 10)
-    table = FeatureTable(values.astype(np.float32), [f"f{j}" for j in range(40)], pairs)
-    evaluations, loss = [], StandardisedColumns.loss
-
-    def counted(self, of_scores, w, b):
-        evaluations.append(w)
-        return loss(self, of_scores, w, b)
-
-    monkeypatch.setattr(StandardisedColumns, "loss", counted)
-    l2 = 1e-4
-    ours = logistic(l2=l2).fit(table, gains).score(table)
-    theirs = LogisticRegression(C=1 / (l2 * len(gains)), tol=1e-9, max_iter=10000).fit(
-        standardised(table), gains
-    )
-    np.testing.assert_allclose(ours, theirs.decision_function(standardised(table)), atol=1e-3)
-    assert len(evaluations) < 110, "with one look it takes twice as many"
 
 
 def test_svmmap_is_optimal_within_its_gap():
@@ -541,13 +515,6 @@ def test_listwise_learns_from_the_hardest_pairs_of_long_lists(monkeypatch):
 
 
 # --- auto --------------------------------------------------------------------
-
-
-def test_auto_prefers_the_linear_ranker_where_the_truth_is_linear():
-    table, gains = make_lists(n=150)
-    ranker = AutoRanker(candidates=[logistic(), BoostedRanker(n_rounds=20)]).fit(table, gains)
-    assert ranker.choice_ == "logistic"
-    assert set(ranker.quality_) == {"logistic", "lambdarank"}
 
 
 def test_auto_prefers_trees_where_the_truth_is_not_monotone():

@@ -268,18 +268,6 @@ def test_missed_labels_do_not_teach_to_keep_nothing():
     assert not kept[1].any()
 
 
-def test_label_cut_follows_each_label():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(400, 3))
-    Y = np.array([-0.5, 0.0, 1.0]) < Z
-    Y[0] = False
-    Z[0] = -3
-    cut = LabelCut().fit(lists_of(Z, Y), "macro-f1")
-    np.testing.assert_allclose(cut.thresholds[:3], [-0.5, 0, 1], atol=0.05)
-    errors = LabelCut().fit(lists_of(Z, Y), "hamming")
-    assert quality("hamming", errors.keep(lists_of(Z, Y)), lists_of(Z, Y))[0] == 0
-
-
 def test_a_label_never_seen_is_cut_where_micro_f1_is():
     lists = lists_of([[2, 0.5], [1, -2]], [[1, 1], [0, 0]])
     cut = LabelCut(100.0).fit(lists, "macro-f1")
@@ -355,11 +343,6 @@ def test_instance_targets_for_f1_by_brute_force(seed):
         assert np.sum(found != y) == min(mistakes)
         best = max(f for f, m in zip(f1, mistakes) if m == min(mistakes))
         assert 2 * np.sum(found & y) / max(1, np.sum(found) + np.sum(y)) == best
-
-
-def test_instance_target_worked_by_hand():
-    lists = lists_of(np.log([[3.0, 1.0]]), [[1, 0]])  # probabilities 3/4 and 1/2, rescaled 0.6 and 0.4
-    assert best_thresholds(rescaled(lists.probabilities, lists.row, 1), lists)[0] == pytest.approx(0.5)
 
 
 def test_instance_cut_is_the_least_squares_fit():
