@@ -386,15 +386,20 @@ def test_the_same_names_give_the_same_model_by_every_way_in(tmp_path):
         order = [model.label_names_.index(name) for name in ds.label_names]
         scores[way] = model.decision_function(ds.texts)[:, order].tobytes()
     assert len(set(scores.values())) == 1, scores.keys()
+
+
+def test_it_is_told_what_names_would_be_read():
+    ds = makers.many_texts()
     words = data.TextVectorizer().fit(ds.texts)
     rows = words.transform(ds.texts)
-    of_words = Dataset(rows, ds.Y, label_names=ds.label_names, feature_names=words.vocabulary_)
-    for X, names, told in (
+    names = [f"{name} {i}" for i, name in enumerate(ds.label_names)]
+    of_words = Dataset(rows, ds.Y, label_names=names, feature_names=words.vocabulary_)
+    for X, labels, told in (
         (ds.texts, None, "without names"),
-        (rows, ds.label_names, "names are not read"),
+        (rows, names, "names are not read"),
         (of_words, None, "names are compared word by word"),
     ):
-        said = MetaRanker(**makers.QUICK).fit(X, None if X is of_words else ds.Y, labels=names).choices_
+        said = MetaRanker(**makers.QUICK).fit(X, None if X is of_words else ds.Y, labels=labels).choices_
         assert any(line.startswith(f"labels: {told}") for line in said)
 
 
