@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import judging
 import page_parts
@@ -39,7 +40,10 @@ RANKERS = (
     _pipeline("pointwise", ranker="pointwise"),
     _pipeline("ensemble", ranker="ensemble"),
 )
-FIRST = _pipeline("as first written", shortlister="pfastrexml", features="yang2012", ranker="lambdarank")
+# Raw distances to 10 rows of every label take minutes where labels have many rows: one seed.
+FIRST = replace(
+    _pipeline("as first written", shortlister="pfastrexml", features="yang2012", ranker="lambdarank"), seeds=1
+)
 SYSTEMS = (AUTO, *PROPOSERS, *RANKERS, FIRST)
 
 INTRODUCTION = (
@@ -48,7 +52,7 @@ INTRODUCTION = (
     "rows of training parts, which the first column of each table has; the test parts are shown, and "
     "nothing is chosen by them. Medians over seeds ({seeds}), per cent; ± half of the range over seeds. "
     "*R@100*: recall of the candidates. *as first written*: PfastreXML proposes, the columns of Yang & "
-    "Gopal (2012) describe, LambdaRank orders."
+    "Gopal (2012) describe, LambdaRank orders; one seed, and no row where 3,000 s did not suffice."
 )
 
 

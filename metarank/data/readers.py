@@ -45,7 +45,7 @@ _BESIDE = {
 }
 _NO_TABLE = (
     "; without a line 'N D L' this is read as svmlight text. Files of texts are CSV or TSV with a column of "
-    "text, which text_column names, JSON lines and Parquet"
+    "text, which text_column names, JSON lines, Parquet, Excel; fastText has a __label__ in its first line"
 )
 _ARFF = re.compile(rb"(?:\s|%.*\n)*+@relation", re.IGNORECASE)
 

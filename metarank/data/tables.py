@@ -126,9 +126,9 @@ def check_among(columns: Iterable[str], present: Iterable[str], parameter: str) 
             raise ValueError(f"{parameter} must be among {listed(present)}, got {column!r}")
 
 
-def columns_of(source: Any) -> dict[str, list[Any]]:
-    """The cells of a file, data frame or list of dicts by column; see `as_table`."""
-    table = as_table(source)
+def columns_of(path: str, encoding: str | None) -> dict[str, list[Any]]:
+    """The cells of a file by column; see `read_file`."""
+    table = read_file(path, encoding=encoding or "utf-8")
     return {column: table.cells(column) for column in table.columns}
 
 

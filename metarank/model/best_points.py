@@ -213,7 +213,7 @@ def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
     model, k = answering.model, min(k, max(1, request.n_rows))
     scored = _probable(answering, request) if model.point_ranker is None else _ranked(answering, request, k)
     best = PointRanking.from_scores(scored.transpose(), k, n_jobs=answering.n_jobs)
-    return best.with_index(model.label_names)  # type: ignore[return-value]
+    return replace(best, index=model.label_names)  # type: ignore[return-value]
 
 
 def _probable(answering: Answering, request: Request) -> Candidates:

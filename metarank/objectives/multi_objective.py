@@ -422,9 +422,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         check_is_fitted(self)
         known, names = getattr(self, "feature_names_in_", None), names_of(X)
         if known is not None and names is not None and list(known) != names:
+            at = next((i for i, pair in enumerate(zip(known, names)) if pair[0] != pair[1]), len(known))
             raise ValueError(
-                "The feature names should match those that were passed during fit: "
-                f"{list(known)[:5]}, got {names[:5]}"
+                "The feature names should match those that were passed during fit: from column "
+                f"{at} on {list(known)[at : at + 5]}, got {names[at : at + 5]}"
             )
         rules = {"n_features": self.n_features_in_, "layout": self.layout_, "min_rows": 0}
         features = self.features(X, **rules)

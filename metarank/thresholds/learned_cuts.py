@@ -123,6 +123,7 @@ class LearnedCuts(Saved):
         *,
         fold: np.ndarray,
         missed: int | np.ndarray = 0,
+        missed_of_label: np.ndarray | None = None,
         seed: int = 0,
         group: np.ndarray | None = None,
         draws_whole_groups: bool = False,
@@ -142,6 +143,8 @@ class LearnedCuts(Saved):
             The folds that made the scores. The learner's own folds cross them.
         missed : int or int array (n,)
             Relevant pairs that are not among the candidates, of all rows or of each.
+        missed_of_label : int array (L,), optional
+            The same by label, which macro-F1 needs.
         seed : int
         group : int array (n,), optional
             Rows of the same group, such as copies of one row, stay on the same side of every split.
@@ -168,7 +171,7 @@ class LearnedCuts(Saved):
             self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
             of_row = missed.astype(np.float64) if isinstance(missed, np.ndarray) else missed
             logits = self._ordered(self.calibrator_.cross_fitted_, candidates, scores)
-            lists = ScoredLists(candidates, logits, relevant, of_row)
+            lists = ScoredLists(candidates, logits, relevant, of_row, missed_of_label)
             judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
             parts = _parts(lists, judge) if self.threshold == "auto" and relevant.any() else []
             self.cuts_, self.held_out_ = {}, {}

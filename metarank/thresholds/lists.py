@@ -28,12 +28,15 @@ class ScoredLists:
     relevant : bool array (m,), optional
     missed : float64 array (n,) or float
         Relevant pairs that are not among the candidates, of each row or, where only that is known, of all.
+    missed_of_label : int64 array (L,), optional
+        The same of each label, of all rows; not kept for some rows.
     """
 
     candidates: Candidates
     logits: np.ndarray
     relevant: np.ndarray | None = None
     missed: np.ndarray | float = 0.0
+    missed_of_label: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:

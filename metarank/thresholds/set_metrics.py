@@ -52,8 +52,8 @@ def quality(
     ----------
     metric : str
         Hamming loss is negated. F1 of nothing kept and nothing relevant is 1 for a row. Macro-F1 is over the
-        labels that are relevant for some row. Relevant pairs missed by the candidates count as not kept, but
-        in macro-F1.
+        labels that are relevant for some row. Relevant pairs missed by the candidates count as not kept; in
+        macro-F1, where it is known of which labels they are.
     kept : bool array (m,)
     lists : ScoredLists
         With relevance.
@@ -70,8 +70,9 @@ def quality(
     if metric == "macro-f1":
         hits, size, relevant = (_by_label(pairs, lists, weight) for pairs in (hit, kept, lists.truth))
         total = size + relevant
-        occurring = np.zeros(n_labels, bool)
-        occurring[lists.labels[lists.truth]] = True
+        occurring = np.bincount(lists.labels[lists.truth], minlength=n_labels) > 0
+        if lists.missed_of_label is not None:
+            total, occurring = total + lists.missed_of_label, occurring | (lists.missed_of_label > 0)
         f1 = 2 * hits / np.where(total > 0, total, 1.0)
         return f1[:, occurring].sum(axis=1) / max(1, np.count_nonzero(occurring))
     hits_of_row, kept_of_row = (np.bincount(lists.row[pairs], minlength=n) for pairs in (hit, kept))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, overload
@@ -189,20 +188,6 @@ class Ranking:
         listed, place = np.unique(self.labels, return_inverse=True)
         shown = np.array([None if label < 0 else called(label) for label in listed.tolist()], object)
         return shown[place].reshape(self.labels.shape)
-
-    def with_index(self, index: Any) -> Ranking:
-        """The same lists with other names of the rows."""
-        return self._with(index=_checked_index(index, self.n_rows))
-
-    def with_label_ids(self, ids: Sequence[str] | None) -> Ranking:
-        """The same lists with other ids of the labels."""
-        _check_names(ids, self.n_labels, "label_ids")
-        return self._with(label_ids=ids)
-
-    def _with(self, **fields: Any) -> Ranking:
-        out = copy(self)
-        out.__dict__.update(fields)
-        return out
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ranking]) -> Ranking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -39,17 +40,19 @@ def file(request, tmp_path_factory):
 
 
 def train(file, folder, *more):
-    options = [
-        "--text-column",
-        "text",
-        "--labels-column",
-        "labels",
-        "--effort",
-        "low",
-        "--ranker",
-        "logistic",
-    ]
+    options = shlex.split("--text-column text --labels-column labels --effort low --ranker logistic")
     return main(["train", str(file), "--model", str(folder), "--jobs", "1", "--quiet", *options, *more])
+
+
+def test_the_encoding_is_that_of_every_column(tmp_path, capsys):
+    path, model = tmp_path / "rows.csv", tmp_path / "m"
+    lines = [f"é{i};{TEXTS[i % 6]};{','.join(LABELS[i % 6])};ä{i // 4}" for i in range(ROWS)]
+    path.write_bytes("\n".join(["id;text;labels;author", *lines]).encode("latin-1"))
+    assert train(path, model, "--groups-column", "author", "--encoding", "latin-1") == 0
+    assert main(["evaluate", str(model), str(path), "--slices", "author", "--encoding", "latin-1"]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(path), "--encoding", "latin-1"]) == 0
+    assert "(é0)" in capsys.readouterr().out
 
 
 def test_as_in_python(file, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html import unescape
 
 import makers
@@ -63,6 +64,6 @@ def test_a_ranking_is_its_first_rows_and_ranks():
     ids = Ranking(np.array([[2, -1], [-1, -1]]), np.zeros((2, 2)), 3, None, np.array([False, True]))
     assert [cell.text for cell in list(ET.fromstring(ids._repr_html_()).iter("tr"))[1]] == ["0", "2  0.000"]
     assert "nothing is known of rows 1" in ids._repr_html_()
-    called = list(ET.fromstring(ids.with_index(["first", "<second>"])._repr_html_()).iter("tr"))
+    called = list(ET.fromstring(replace(ids, index=["first", "<second>"])._repr_html_()).iter("tr"))
     assert [row[0].text for row in called[1:]] == ["first", "<second>"]
     assert "<td" not in ids.rows(slice(0, 0))._repr_html_()

@@ -517,20 +517,6 @@ def test_listwise_learns_from_the_hardest_pairs_of_long_lists(monkeypatch):
 # --- auto --------------------------------------------------------------------
 
 
-def test_auto_prefers_trees_where_the_truth_is_not_monotone():
-    rng = np.random.default_rng(0)
-    pairs = Candidates.all_labels(200, 6)
-    values = rng.uniform(-1, 1, (1200, 2)).astype(np.float32)
-    table = FeatureTable(values, ["a", "b"], pairs)
-    gains = (np.abs(values[:, 0]) < 0.3).astype(np.float32)
-    ranker = AutoRanker(candidates=[logistic(), BoostedRanker(objective="binary")])
-    ranker.fit(table, gains)
-    assert ranker.choice_ == "binary"
-    data = data_of(table, gains)
-    held_out = AutoRanker(candidates=ranker.candidates).fit_out_of_fold(data)
-    assert same_bytes(held_out, cross_fit_scores(BoostedRanker(objective="binary"), data))
-
-
 def test_auto_chooses_on_a_sample_and_cross_fits_all():
     table, gains = make_lists(n=120)
     ranker = AutoRanker(candidates=[logistic(l2=0.1), listnet(l2=0.1)], max_pairs=300)

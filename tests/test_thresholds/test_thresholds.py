@@ -396,6 +396,13 @@ def test_quality_worked_by_hand():
 # --- calibration ---------------------------------------------------------------
 
 
+def test_labels_that_are_no_candidates_count_in_macro_f1():
+    pairs = Candidates(np.array([0, 1, 2]), np.int32([0, 1]), 4)
+    lists = ScoredLists(pairs, np.zeros(2), np.array([True, True]), np.ones(2), np.array([1, 0, 1, 0]))
+    # Label 0: found in one row of two. Label 1: in its row. Label 2: not found. Label 3: in no row.
+    assert quality("macro-f1", np.ones(2, bool), lists)[0] == pytest.approx((2 / 3 + 1 + 0) / 3)
+
+
 def test_calibration_undoes_a_distortion():
     pairs, scores, gains, true = make_scored(n=600, n_labels=8)
     z = Calibrator().fit(pairs, scores, gains > 0, np.arange(600) % 10).cross_fitted_

@@ -177,11 +177,11 @@ def check_has_labels(dataset: Dataset, path: str) -> None:
 # --- columns of a table that are read beside the rows -----------------------------
 
 
-def columns_beside(path: str, wanted: dict[str, list[str]]) -> dict[str, list[Any]]:
+def columns_beside(path: str, wanted: dict[str, list[str]], encoding: str | None) -> dict[str, list[Any]]:
     """The cells of a file by column, if it has those of each option."""
     if path == "-":
         raise ValueError(f"{next(iter(wanted))} needs a file, since standard input is read once")
-    table = tables.columns_of(path)
+    table = tables.columns_of(path, encoding)
     for option, names in wanted.items():
         tables.check_among(names, table, option)
     return table
@@ -201,7 +201,7 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     wanted = {option: name for option, name in wanted.items() if name is not None}
     if not wanted:
         return {}
-    table = columns_beside(args.train, {option: [name] for option, name in wanted.items()})
+    table = columns_beside(args.train, {option: [name] for option, name in wanted.items()}, args.encoding)
     for option, name in wanted.items():
         if name in features_of(dataset):
             raise ValueError(f"{option} must not be a feature, got {name!r}: name the features' columns")
@@ -240,7 +240,7 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
     """The model, TEST and --slices of a command; says what labels count as missed."""
     slice_names = names_of(args.slices, "--slices")
     columns = [name for name in slice_names if name != LABEL_FREQUENCY]
-    table = columns_beside(args.test, {"--slices": columns}) if columns else {}
+    table = columns_beside(args.test, {"--slices": columns}, args.encoding) if columns else {}
     model = load_model(args)
     with tables.read_elsewhere(columns):
         dataset = read_dataset(args.test, args, model)

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         if args.text is None:
             with read_elsewhere(["id"]):
                 rows = read_dataset(args.input, args, model)
-            ids = None if args.labels_column == "id" else _ids(args.input, rows)
+            ids = None if args.labels_column == "id" else _ids(args.input, rows, args.encoding)
         top = args.top or (10 if args.optimize is None else model.n_labels_)
         n_rows = rows.n_rows if args.text is None else len(rows)
         limits: dict[str, Any] = {
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
             write_records(out, form, records(), names)
 
 
-def _ids(path: str, dataset: Dataset) -> list[Any] | None:
+def _ids(path: str, dataset: Dataset, encoding: str | None) -> list[Any] | None:
     """The column "id" of INPUT, if it is a table that has one and nothing else reads it."""
     from metarank.apps.cli._reading import features_of
     from metarank.data.compressed import COMPRESSED
@@ -94,7 +94,7 @@ def _ids(path: str, dataset: Dataset) -> list[Any] | None:
 
     stem, ending = os.path.splitext(path.lower())
     ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
-    ids = columns_of(path).get("id") if ending in (*TABLES, ".parquet", ".xlsx") else None
+    ids = columns_of(path, encoding).get("id") if ending in (*TABLES, ".parquet", ".xlsx") else None
     if ids is None or "id" in features_of(dataset) | {*(dataset.text_columns or ())}:
         return None
     numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)

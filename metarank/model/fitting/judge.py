@@ -40,25 +40,26 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     rows, candidates, scores = lists.rows, lists.proposed.candidates, lists.proposed.evidence(ranked.scores)
     # Cuts are learned from labels that have rows.
     shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
+    Y = data.Y[rows]
+    if data.hidden_in is not None:
+        Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
+        Y.eliminate_zeros()
     with as_part("thresholds", 0.8, 0.05):
         believed, ahead = lists.gains, lists.proposed.ahead
         if ranked.gains is not None:
             believed = believed.copy()
             believed[slice(None) if ahead is None else ahead] = ranked.gains
-        thresholds = _cuts(lists, scores, believed, shown, data)
+        thresholds = _cuts(lists, scores, believed, shown, Y)
     probabilities = thresholds.probabilities(candidates, scores)
     judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
     missing = MissingPairs.surest(candidates, probabilities, judged, rows)
     tuned = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
     asked = lists.options.propensity_weight
     weight = tuned if isinstance(asked, str) else float(asked)
-    candidates, scores, Y = candidates.where(shown), scores[shown], data.Y[rows]
+    candidates, scores = candidates.where(shown), scores[shown]
     if weight:  # the boost by the propensities outside the row's fold
         rarity = np.log(held_out_inv_propensity(data, rows, candidates))
         scores = scores + weight * thresholds.scores_per_logit * rarity
-    if data.hidden_in is not None:
-        Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
-        Y.eliminate_zeros()
     _tell_of_rows(data, rows, Y)
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
     return Judged(thresholds, weight, tuned, missing, quality)
@@ -79,15 +80,16 @@ def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None
 
 
 def _cuts(
-    lists: TrainingLists, scores: np.ndarray, believed: np.ndarray, shown: np.ndarray, data: TrainingSet
+    lists: TrainingLists, scores: np.ndarray, believed: np.ndarray, shown: np.ndarray, Y: sp.csr_matrix
 ) -> LearnedCuts:
     """Calibration and cuts, from as many whole rows as the limit on pairs allows.
 
-    `believed` are the gains (m,) with those of unjudged pairs that count as relevant.
+    `believed` are the gains (m,) with those of unjudged pairs that count as relevant, Y the relevances that
+    are shown.
     """
     candidates, fold, group, options = lists.proposed.candidates, lists.fold, lists.unit, lists.options
     unseen = np.bincount(candidates.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
-    n_relevant = np.diff(data.Y.indptr)[lists.rows] - unseen
+    n_relevant = np.diff(Y.indptr)
     # A row whose labels were all hidden would teach that nothing is worth keeping.
     kept = np.flatnonzero((n_relevant > 0) | (unseen == 0))
     candidates, scores, gains = candidates.where(shown), scores[shown], believed[shown]
@@ -101,6 +103,8 @@ def _cuts(
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
         labelled, fold, group, n_relevant = labelled[inside], fold[kept], group[kept], n_relevant[kept]
     missed = n_relevant - np.bincount(candidates.row_of_pair[labelled > 0], minlength=candidates.n_rows)
+    listed = np.bincount(candidates.labels[labelled > 0], minlength=candidates.n_labels)
+    missed_of_label = np.bincount(Y[kept].indices, minlength=candidates.n_labels) - listed
     if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
         per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
         missed = round(int(missed.sum()) * per_labelled)
@@ -111,6 +115,7 @@ def _cuts(
         fold=fold,
         group=group,
         missed=missed,
+        missed_of_label=missed_of_label,
         seed=options.seed,
         draws_whole_groups=lists.groups is not None,
     )

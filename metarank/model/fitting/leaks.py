@@ -5,43 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import scipy.sparse as sp
 
+from metarank import _core
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import Columns
 
 # A source is suspect if it errs in fewer than this share of the rows in which neighbors err, among the same
-# candidates, and at least so many rows have a relevant one.
-_SUSPECT, _LEAST_HOPEFUL = 0.1, 100
+# candidates; or in fewer than half, and it finds this share of the labels that no other row has.
+_SUSPECT, _HALF, _FOUND = 0.1, 0.5, 0.4
+# Rows with a relevant candidate, and labels of a single row, that are enough to tell.
+_LEAST_HOPEFUL, _LEAST_SINGLE = 100, 20
 
 
 def leaks(
-    columns: Sequence[Columns], pairs: Candidates, relevant: np.ndarray, given: Iterable[str]
+    columns: Sequence[Columns],
+    pairs: Candidates,
+    Y: sp.csr_matrix,
+    relevant: np.ndarray,
+    given: Iterable[str],
 ) -> list[str]:
-    """What to say of each `given` source that is right at its first place too often for one that has not seen
-    the rows.
+    """What to say of each `given` source that must come from a model that has seen the rows.
 
-    Such scores teach a ranker to trust them, and its held-out rows show nothing of it.
+    Such scores teach a ranker to trust them, and its held-out rows show nothing of it. `relevant` bool (m,)
+    are the pairs of Y (n, L), the labels of all training rows, that the sources tell of.
     """
     by_name = {name: values for of in columns for name, values in of.items()}
-    row = pairs.row_of_pair
-    hopeful = np.bincount(row[relevant], minlength=pairs.n_rows) > 0
+    row, rows_of_label = pairs.row_of_pair, np.bincount(Y.indices, minlength=pairs.n_labels)
+    of_row = np.bincount(row[relevant], minlength=pairs.n_rows)
+    n_rows, single = np.count_nonzero(of_row), relevant & (rows_of_label[pairs.labels] == 1)
 
-    def errors(values: np.ndarray) -> float:
-        best = np.full(pairs.n_rows, -np.inf)
-        np.maximum.at(best, row, np.nan_to_num(values, nan=-np.inf))
-        right = np.bincount(row[relevant & (values == best[row])], minlength=pairs.n_rows) > 0
-        return 1 - float(right[hopeful].mean())
+    def errors_and_finds(name: str) -> tuple[float, float]:
+        values = np.nan_to_num(by_name[name].astype(np.float64), nan=-1e30)
+        rank = _core.list_ranks(values, pairs.indptr)
+        n_found = np.count_nonzero(rank[single] < of_row[row[single]])
+        return 1 - np.sum(rank[relevant] == 0) / n_rows, n_found / max(_LEAST_SINGLE, single.sum())
 
-    votes = [values for name, values in by_name.items() if name.startswith("vote")]
-    asked = [source for source in given if f"{source}_score" in by_name]
-    if not (votes and asked) or hopeful.sum() < _LEAST_HOPEFUL:
+    if n_rows < _LEAST_HOPEFUL:
         return []
-    usual = min(map(errors, votes))
-    found = {source: errors(by_name[f"{source}_score"]) for source in asked}
-    return [
-        f"candidates of {source!r} are right at their first place in {1 - share:.1%} of the rows, the votes "
-        f"of neighbours in {1 - usual:.1%}: did their model learn from these rows? Give scores by models "
-        "that did not see the row (out-of-fold), or the ranker trusts them too much"
-        for source, share in found.items()
-        if share < _SUSPECT * usual
-    ]
+    votes = [errors_and_finds(name)[0] for name in by_name if name.startswith("vote")]
+    told = []
+    for source in given if votes else ():
+        errors, found = errors_and_finds(name) if (name := f"{source}_score") in by_name else (1.0, 0.0)
+        if errors < (_HALF if found > _FOUND else _SUSPECT) * min(votes):
+            told.append(
+                f"candidates of {source!r} are right at their first place in {1 - errors:.1%} of the rows, "
+                f"neighbours in {1 - min(votes):.1%}: did their model learn from these rows? Scores of a row "
+                "must be by models that did not see it (out-of-fold)"
+            )
+    return told
