@@ -539,7 +539,7 @@ def test_bad_files(work, tmp_path, capsys, command, content):
     ("content", "match"),
     [
         (b"", "is empty$"),
-        (b"team goal\nfree kick\n", "line 1.*Files of texts are CSV or TSV .* JSON lines and Parquet"),
+        (b"team goal\nfree kick\n", "line 1.*Files of texts are CSV or TSV .* JSON lines, Parquet, Excel"),
         (b'[{"text": "team goal"}]', "JSON files hold one object a line"),
         (b'[\n {"text": "team goal"}\n]\n', "JSON files hold one object a line"),
     ],
