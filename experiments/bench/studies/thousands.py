@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import design
 import judging
 import page_parts
@@ -148,23 +146,16 @@ def behind(lines: Lines) -> str:
 
 
 STUDY = Study("thousands", SETS, (*TREES, FLAT, *SHORTLISTERS, NO_NAMES, WITH_NAMES), judging.of_lists, page)
-LARGEST = "YSO-FinnaTitles-27K"
-ON_LARGEST = (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES)
 
 
 def long_page(lines: Lines) -> str:
-    parts = ["# Thousands of labels", *design.sections(lines)]
-    for name, described in lines.sets.items():
-        if name == LARGEST:
-            table = page_parts.systems_table(lines, name, METRICS)
-            parts += [f"## {name}", page_parts.HOW, page_parts.sizes(described), table]
-    return "\n\n".join(parts)
+    return "\n\n".join(["# Thousands of labels", *design.sections(lines)])
 
 
 LARGE = Study(
     "thousands_large",
-    (*design.SETS, LARGEST),
-    (*design.SYSTEMS, *(replace(system, sets=(LARGEST,), seeds=1) for system in ON_LARGEST)),
+    design.SETS,
+    design.SYSTEMS,
     judging.of_lists,
     long_page,
     Measure(limit=3000),
