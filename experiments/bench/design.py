@@ -61,11 +61,11 @@ INTRODUCTION = (
 def sections(lines: Lines) -> list[str]:
     seeds = len({line["seed"] for line in lines})
     parts = ["## Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
-    parts += ["### Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
-    parts += ["### Rankers", summary(lines, (AUTO, *RANKERS))]
+    parts += ["## Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
+    parts += ["## Rankers", summary(lines, (AUTO, *RANKERS))]
     for name, described in lines.sets.items():
         if name in SETS:
-            parts += [f"### Parts in turn on {name}", page_parts.sizes(described), table(lines, name)]
+            parts += [f"## Parts in turn on {name}", page_parts.sizes(described), table(lines, name)]
     return parts
 
 
