@@ -360,9 +360,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         k = min(check_k(k), self.n_labels_)
         limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features)
         scored = self._score_rows(X, k, propensity_weight, objective_weights, **limits)
-        ranking, index = ranking_of(scored, k, self.label_names_, self.n_jobs), row_index(X)
-        ids = self.label_table_.ids
-        return ranking if index is None and ids is None else replace(ranking, index=index, label_ids=ids)
+        ranking, index = ranking_of(scored, k, self.label_table_, self.n_jobs), row_index(X)
+        return ranking if index is None else replace(ranking, index=index)
 
     def rank_points(self, X: Any, k: int = 10, **limits: Unpack[Limits]) -> Ranking:
         """The k best rows of X for each label, best first: whom to recommend a new item to.

@@ -106,6 +106,7 @@ class Ranking:
         values: np.ndarray | None = None,
         label_names: Sequence[str] | None = None,
         without_evidence: np.ndarray | None = None,
+        label_ids: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> Ranking:
         """The k labels with the largest scores of each row. Ties go to the smaller label id.
@@ -119,7 +120,7 @@ class Ranking:
             Length of the lists, at least 1; above L the lists are padded.
         values : float array (m,), optional
             Scores of the m pairs, when `scores` is a `Candidates`; its final score by default.
-        label_names, without_evidence : optional
+        label_names, without_evidence, label_ids : optional
             As of a Ranking.
         n_jobs : int, optional
             Threads; None for all cores.
@@ -134,10 +135,11 @@ class Ranking:
         n_labels = rows.n_labels
         labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, resolve_n_jobs(n_jobs))
         _check_names(label_names, n_labels)
+        _check_names(label_ids, n_labels, "label_ids")
         # Lists of the core have their form: for one row a second look costs more than the choice.
         out = object.__new__(cls)
         out.__dict__.update(labels=labels, scores=best, n_labels=n_labels, label_names=label_names)
-        out.__dict__.update(without_evidence=_flags(without_evidence, len(labels)))
+        out.__dict__.update(without_evidence=_flags(without_evidence, len(labels)), label_ids=label_ids)
         return out
 
     @property

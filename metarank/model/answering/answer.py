@@ -362,18 +362,14 @@ class Answering:
 
 
 def ranking_of(
-    scored: Sequence[Scored], k: int, label_names: list[str] | None = None, n_jobs: int | None = 1
+    scored: Sequence[Scored], k: int, table: LabelTable | None = None, n_jobs: int | None = 1
 ) -> Ranking:
-    """The k best labels of each row."""
+    """The k best labels of each row, with the names and ids of a table."""
+    told: Any = {} if table is None else {"label_names": table.names, "label_ids": table.ids}
     return Ranking.concatenate(
         [
             Ranking.from_scores(
-                s.candidates,
-                k,
-                values=s.scores,
-                label_names=label_names,
-                without_evidence=s.blank,
-                n_jobs=n_jobs,
+                s.candidates, k, values=s.scores, without_evidence=s.blank, n_jobs=n_jobs, **told
             )
             for s in scored
         ]

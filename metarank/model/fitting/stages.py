@@ -181,9 +181,8 @@ def ranked(
     of_ranked = columns_among(columns, lists.described, lists.ranked)
     columns.clear()
     gains = lists.proposed.of_described(lists.gains)
-    suspect = leaks(
-        of_ranked, lists.ranked, data.Y, gains > 0, () if data.given is None else data.given.scores
-    )
+    given = data.given.scores if data.given is not None else {}
+    suspect = leaks(of_ranked, lists.ranked, data.Y, gains > 0, given) if given else []
     table, raw, classifier_columns = assembled(of_ranked, lists, lists.ranked, is_classifier, n_jobs)
     ranker = lists.new_ranker(classifier_columns)
     learned = RankingData.checked(table, gains, lists.weight, lists.fold, options.seed, lists.targets)
