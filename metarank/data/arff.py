@@ -73,7 +73,7 @@ def read_arff(content: bytes, path: Path, name: str) -> Dataset:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        text = content.decode("latin-1")
+        text = content.decode("cp1252", "replace")  # as Weka writes on Windows
     with naming(path):
         relation, attributes, matrix = _parse(text)
         labels = _label_attributes(path, relation, attributes)

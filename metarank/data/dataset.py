@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.separators import AUTO, check_separator, cut_labels
-from metarank.types.checks import check_features, check_labels, check_writable
+from metarank.types.checks import check_features, check_labels, check_same_order, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import relabeled
 
@@ -113,6 +113,7 @@ class Dataset:
         for row, text in enumerate(texts if texts is not None else ()):
             if not isinstance(text, str):
                 raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
+        check_same_order(X=X, Y=Y)
         if X is not None:
             X = Blocks.of(X) if holds_blocks(X) else check_features(X, min_rows=0, nan_hint=MISSING)
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)

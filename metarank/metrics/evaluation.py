@@ -36,7 +36,7 @@ def evaluate(
     Y_true : (n, L) array or sparse matrix, `metarank.data.Dataset`, or `metarank.metrics.relevance.Relevance`
         Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
         `Ranking` or of label sets with names; a label that these do not know counts as missed, with a
-        warning.
+        warning. So are the columns of a table with those of a table of scores or sets, or with a `Ranking`'s.
         All else has labels in the order of the scores.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the

@@ -15,6 +15,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.metrics.relevance import Relevance, named_sets
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_same_order
+from metarank.types.containers import table_columns
 from metarank.types.label_descriptions import LabelDescriptions, ancestors
 from metarank.types.ragged import extreme_of_rows, row_of_entries
 from metarank.types.ranking import Listed, Ranking, score_rows
@@ -57,7 +58,9 @@ class Inputs:
         n_jobs: int | None = None,
     ) -> None:
         check_same_order(Y_true=Y_true, scores=scores, Y_pred=Y_pred)
-        known = scores.label_names if isinstance(scores, Ranking) else None
+        known: Any = scores.label_names if isinstance(scores, Ranking) else None
+        if table_columns(Y_true) is not None:  # two tables are matched by the names of their columns
+            known = known or [n for n, _ in table_columns(scores if Y_pred is None else Y_pred) or ()] or None
         Y_pred, known = named_sets(Y_pred, Y_true, known)
         of_labels = Relevance.of(Y_true, known)
         self.Y = as_relevance(of_labels.Y)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
+from metarank.types.containers import table_columns
 from metarank.types.label_table import relabeled
 
 
@@ -36,7 +37,7 @@ class Relevance:
 
     @classmethod
     def of(cls, Y_true: Any, known: Sequence[str] | None = None) -> Relevance:
-        """Relevances as they are given, or those of a `Dataset`.
+        """Relevances as they are given, or those of a `Dataset` or a table with columns named as labels.
 
         The latter stand at the places of the labels of what is judged, where both have names, with a
         warning of labels that are not `known` there.
@@ -48,9 +49,12 @@ class Relevance:
         """
         if isinstance(Y_true, Relevance):
             return Y_true
-        if not (hasattr(Y_true, "Y") and hasattr(Y_true, "label_names")):
+        if known is not None and (columns := dict(table_columns(Y_true) or ())).keys() & {*known}:
+            Y, names = sp.csr_matrix(np.column_stack(list(columns.values()))), list(columns)
+        elif hasattr(Y_true, "Y") and hasattr(Y_true, "label_names"):
+            Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
+        else:
             return cls(Y_true)
-        Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
         if known is None or names is None or list(names) == list(known):
             return cls(Y)
         relevant = [names[label] for label in np.unique(Y.indices)]

@@ -67,9 +67,7 @@ class Lists(NamedTuple):
 
 def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
     """The union of the proposals of all sources; all labels if no source proposes."""
-    if not parts:
-        return Candidates.all_labels(n_rows, n_labels)
-    return Candidates.united(parts)
+    return Candidates.united(parts) if parts else Candidates.all_labels(n_rows, n_labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from metarank.objectives.checks import Grouping, check_weights, metric_of
 from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pairwise import AucPairs
+from metarank.types.checks import check_same_order
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ def diagnose(
     0.0
     """
     model = MultiObjectiveRanker() if ranker is None else ranker
+    check_same_order(X=X, Y=Y)
     features = None if X is None else model.features(X, min_rows=2)
     rows = graded_rows(features, Y, group, qid)
     grades, label_names, grouping = rows.values, rows.names, rows.grouping

@@ -21,6 +21,7 @@ from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, par
 from metarank.thresholds.learned_cuts import LearnedCuts
 from metarank.thresholds.score_matrix import ScoreMatrix
 from metarank.thresholds.set_metrics import check_metric
+from metarank.types.checks import check_same_order
 from metarank.types.row_groups import check_groups
 
 
@@ -146,6 +147,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         self._check_parameters()
+        check_same_order(S=S, Y=Y)
         given = ScoreMatrix.read(S)
         validate_data(self, S, skip_check_array=True)
         names, of_labels = getattr(self, "feature_names_in_", None), getattr(Y, "columns", None)

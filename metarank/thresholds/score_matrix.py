@@ -79,9 +79,7 @@ class ScoreMatrix(NamedTuple):
         """
         c = self.candidates
         k = max(LEAST_LISTED, 2 * int(np.diff(Y.indptr).max(initial=0)))
-        if self.is_sparse or c.n_labels < MANY_LABELS or k >= c.n_labels:
-            return None
-        return k
+        return None if self.is_sparse or c.n_labels < MANY_LABELS or k >= c.n_labels else k
 
     def matrix_of(self, values: np.ndarray) -> Any:
         """Values of the pairs in the container of the scores: an array, or CSR with the same entries."""

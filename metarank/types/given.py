@@ -410,13 +410,8 @@ def _known(pairs: PairTable, table: LabelTable, what: str) -> PairTable:
     )
     at = np.flatnonzero(known).tolist()
     source = None if pairs.source is None else [pairs.source[i] for i in at]
-    return replace(
-        pairs,
-        row=pairs.row[at],
-        label=[pairs.label[i] for i in at],
-        score=np.asarray(pairs.score)[at],
-        source=source,
-    )
+    label, score = [pairs.label[i] for i in at], np.asarray(pairs.score)[at]
+    return replace(pairs, row=pairs.row[at], label=label, score=score, source=source)
 
 
 def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str, once: bool) -> sp.csr_matrix:

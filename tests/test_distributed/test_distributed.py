@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import makers
 import numpy as np
 import pytest
@@ -152,12 +149,6 @@ def test_error_of_a_task_is_that_of_a_local_fit_and_leaves_nothing_behind(tmp_pa
         model.set_params(features="auto")
         assert digest(model.to_local(), tmp_path / "after") == before
         assert not client.who_has()
-
-
-def test_core_imports_no_dask():
-    code = "import sys, metarank, metarank.apps.cli; print({'dask', 'distributed'} & set(sys.modules))"
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said == "set()\n"
 
 
 def test_parts_hold_each_row_once_and_one_fold_each():

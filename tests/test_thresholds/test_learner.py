@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -155,12 +154,6 @@ def test_it_is_saved(tmp_path):
     assert loaded.get_params() == learner.get_params() | {"random_state": learner.random_state_}
     assert loaded.feature_names_in_.tolist() == list("abcde")
     assert loaded.summary() == learner.summary()
-
-
-def test_clone_and_repr():
-    learner = ThresholdLearner("global", optimize="hamming")
-    assert repr(clone(learner)) == "ThresholdLearner(optimize='hamming', threshold='global')"
-    assert clone(learner).set_params(random_state=4).get_params()["random_state"] == 4
 
 
 # The others want targets of another shape than the features.

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metarank import MetaRanker, MultiObjectiveRanker, metrics, pareto_front
+from metarank import Dataset, MetaRanker, MultiObjectiveRanker, Ranking, metrics, objectives, pareto_front
+from metarank.thresholds import ThresholdLearner
 
 RULE = r"must have its rows in the order of .*\.loc\["
 DS = makers.dense()
@@ -29,8 +30,19 @@ def test_a_model_is_fitted_and_judged_on_rows_in_one_order():
 
 def test_several_objectives_and_metrics_too():
     graded = Y.iloc[:, :2]
-    for call in (MultiObjectiveRanker(n_jobs=1).fit, pareto_front):
+    calls = (MultiObjectiveRanker(n_jobs=1).fit, pareto_front, Dataset)
+    calls += (lambda X, Y: objectives.diagnose(Y, X=X),)
+    calls += (lambda X, Y: ThresholdLearner().fit(Y.loc[X.index], Y),)
+    for call in calls:
         with pytest.raises(ValueError, match=RULE):
             call(X, graded)
     with pytest.raises(ValueError, match=RULE):
         metrics.evaluate(Y.iloc[ORDER], Y, ["P@1"])
+
+
+def test_columns_of_two_tables_are_matched_by_name():
+    other = Y[Y.columns[::-1]]
+    ranking = Ranking.from_scores(other.to_numpy(np.float32), DS.n_labels, label_names=list(other))
+    for scores in (other, ranking):
+        assert metrics.evaluate(Y, scores, ["MAP"]) == {"MAP": 1.0}
+    assert metrics.evaluate(Y, None, ["micro-F1"], Y_pred=other) == {"micro-F1": 1.0}

@@ -136,6 +136,7 @@ def run(args: argparse.Namespace) -> None:
     )
     quality = {name: model.held_out_quality_[name] for name in _SHOWN if name in model.held_out_quality_}
     print("held out: " + "; ".join(" ".join(line.split()) for line in quality_lines(quality)))
+    print(*(choice for choice in model.choices_ if choice.startswith("held-out quality: ")), sep="\n")
 
 
 def _names(text: str) -> str | list[str]:
