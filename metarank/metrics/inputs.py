@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.metrics.relevance import Relevance, named_sets
+from metarank.metrics.relevance import Relevance, in_order, named_sets
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_same_order
 from metarank.types.containers import table_columns
@@ -58,9 +58,9 @@ class Inputs:
         n_jobs: int | None = None,
     ) -> None:
         check_same_order(Y_true=Y_true, scores=scores, Y_pred=Y_pred)
-        known: Any = scores.label_names if isinstance(scores, Ranking) else None
-        if table_columns(Y_true) is not None:  # two tables are matched by the names of their columns
-            known = known or [n for n, _ in table_columns(scores if Y_pred is None else Y_pred) or ()] or None
+        known = scores.label_names if isinstance(scores, Ranking) else None
+        order = known or [name for name, _ in table_columns(Y_true) or ()]
+        scores, Y_pred = in_order(scores, order), in_order(Y_pred, order)
         Y_pred, known = named_sets(Y_pred, Y_true, known)
         of_labels = Relevance.of(Y_true, known)
         self.Y = as_relevance(of_labels.Y)

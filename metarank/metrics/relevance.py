@@ -124,6 +124,12 @@ class Relevance:
         )
 
 
+def in_order(table: Any, names: Sequence[str]) -> Any:
+    """A table whose columns have these names, in their order; anything else as it is."""
+    columns = dict(table_columns(table) or ())
+    return np.column_stack([columns[n] for n in names]) if columns and columns.keys() == {*names} else table
+
+
 def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
     """Label sets, lists of names as a matrix, and the names of its columns where they are known.
 

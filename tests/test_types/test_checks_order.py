@@ -43,6 +43,7 @@ def test_several_objectives_and_metrics_too():
 def test_columns_of_two_tables_are_matched_by_name():
     other = Y[Y.columns[::-1]]
     ranking = Ranking.from_scores(other.to_numpy(np.float32), DS.n_labels, label_names=list(other))
-    for scores in (other, ranking):
+    for scores in (other, ranking, Y, Y.to_numpy()):
         assert metrics.evaluate(Y, scores, ["MAP"]) == {"MAP": 1.0}
-    assert metrics.evaluate(Y, None, ["micro-F1"], Y_pred=other) == {"micro-F1": 1.0}
+        for sets in (Y, other):
+            assert metrics.evaluate(Y, scores, ["P@1", "micro-F1"], Y_pred=sets)["micro-F1"] == 1.0
