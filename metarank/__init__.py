@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from metarank._util.config import show_config
     from metarank.data.dataset import Dataset
+    from metarank.data.meaning import Encoder
     from metarank.model.estimator import MetaRanker
     from metarank.objectives.fronts import ParetoFront, pareto_front
     from metarank.objectives.multi_objective import MultiObjectiveRanker
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidates",
     "Dataset",
+    "Encoder",
     "MetaRanker",
     "MultiObjectiveRanker",
     "ParetoFront",
@@ -70,6 +72,7 @@ logging.getLogger("metarank").addHandler(logging.NullHandler())
 _HOME = {
     "Candidates": "metarank.types.candidates",
     "Dataset": "metarank.data.dataset",
+    "Encoder": "metarank.data.meaning",
     "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.objectives.multi_objective",
     "ParetoFront": "metarank.objectives.fronts",

@@ -2,14 +2,15 @@
 
 A block of texts is encoded as a model of texts alone encodes them, a block of sparse features likewise. Of
 several blocks of texts, "title" and "body", one more block, "title + body", has the words of all of them,
-since a word says much the same wherever it stands. The rows of every block have unit length on average,
-times the weight of the block, which a fit learns.
+since a word says much the same wherever it stands. With an encoder of texts, the block "meaning" has the
+vectors of all texts of a row. The rows of every block have unit length on average, times the weight of the
+block, which a fit learns.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Annotated, Any, ClassVar
@@ -20,10 +21,11 @@ import scipy.sparse as sp
 from metarank._util.modules import outside
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset
-from metarank.data.encoder import InputEncoder
+from metarank.data.encoder import InputEncoder, texts_of
+from metarank.data.meaning import Encoder
 from metarank.data.scaling import FeatureTransform, inverse_spread
 from metarank.data.tables import logger
-from metarank.data.vectorizer import count_terms
+from metarank.data.vectorizer import TextVectorizer, count_terms
 from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import CATEGORIES, KINDS, NUMBERS, BlockColumns, side_by_side
@@ -33,6 +35,8 @@ from metarank.types.view import Features
 
 # Between the names of text fields, in the name of the block of all their words.
 _JOIN = " + "
+# The block of the vectors that an encoder gives to the texts of a row, which it reads one below the other.
+MEANING, _BELOW = "meaning", "\n"
 # A weight that a saved model may have.
 _MOST_WEIGHT = 1e6
 # A warning of unknown categories is given from so many rows.
@@ -127,8 +131,8 @@ class EncodedBlock(Saved):
     ----------
     name, kind : str
     columns : list of str
-        Names of the columns of blocks of numbers and categories; of a block that joins the texts of several
-        fields, the fields.
+        Names of the columns of blocks of numbers and categories; of a block that is made of the texts of
+        several fields, their words or their meaning, the fields.
     encoder : InputEncoder, NumbersEncoder or CategoriesEncoder
     weight : float
         Factor of the features; 0 where the block is left out.
@@ -189,11 +193,21 @@ class EncodedBlock(Saved):
         """Whether it joins the texts of several fields."""
         return self.kind == "text" and bool(self.columns)
 
-    def data_in(self, blocks: Blocks) -> Any:
+    @property
+    def is_made(self) -> bool:
+        """Whether it is made of the texts of other blocks, rather than given."""
+        return self.kind in ("text", "vector") and bool(self.columns)
+
+    def data_in(self, blocks: Blocks, meaning: Encoder | None = None) -> Any:
         """The data of the block."""
-        if not self.is_joint:
+        if not self.is_made:
             return blocks[self.name]
-        return [" ".join(texts) for texts in zip(*(blocks[name] for name in self.columns))]
+        between = " " if self.is_joint else _BELOW
+        texts = [between.join(texts) for texts in zip(*(blocks[name] for name in self.columns))]
+        if self.is_joint:
+            return texts
+        assert meaning is not None
+        return meaning.encode(texts)
 
     @property
     def is_dense(self) -> bool:
@@ -238,20 +252,28 @@ class BlocksEncoder(InputEncoder):
     ----------
     language : str or None
         Of all blocks of texts.
+    meaning : Encoder or None
+        Gives texts their vectors.
 
     Attributes
     ----------
     parts : list of EncodedBlock
-        All blocks of the fit, those that are of no use too.
+        All blocks of the fit, those that are of no use too. Vectors come last.
     """
 
     parts: list[EncodedBlock]
+    meaning: Encoder | None = None
 
     saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         List("parts", Object("", EncodedBlock)),
+        Object("meaning", Encoder, optional=True),
         check=_check_parts,
     )
+
+    def __init__(self, language: str | None = None, meaning: Encoder | None = None) -> None:
+        super().__init__(language)
+        self.meaning = meaning
 
     def fit_encode(self, X: Blocks) -> Features:
         """Learn the encoding; all blocks weigh the same.
@@ -262,15 +284,25 @@ class BlocksEncoder(InputEncoder):
             If a block has nothing to learn from, such as texts without words.
         """
         self.parts = [EncodedBlock(name, kind, X.columns.get(name, [])) for name, kind in X.kinds.items()]
-        alone, fields = len(self.parts) == 1, X.text_names
+        fields = X.text_names
         if len(fields) > 1:
-            joint = _JOIN.join(fields)
-            if joint in X.kinds:
-                raise ValueError(
-                    f"X must have no block {joint!r}, as all blocks of texts are called: rename it"
-                )
-            self.parts.append(EncodedBlock(joint, "text", fields))
-        return self._joined([part.fit_encode(part.data_in(X), alone, self.language) for part in self.parts])
+            self._make(EncodedBlock(_JOIN.join(fields), "text", fields), "all blocks of texts are")
+        if self.meaning is not None:
+            encoded = self.meaning.fields or fields
+            if not encoded or (unknown := sorted(set(encoded) - set(fields))):
+                got = f"no text field {unknown[0]!r}" if encoded else "none"
+                raise ValueError(f"encoder needs texts in X, which has {', '.join(fields) or 'none'}, got {got}")
+            self._make(EncodedBlock(MEANING, "vector", encoded), "the vectors of texts are")
+        self.parts.sort(key=lambda part: part.kind == "vector")
+        alone = len(self.parts) == 1
+        return self._joined(
+            [part.fit_encode(part.data_in(X, self.meaning), alone, self.language) for part in self.parts]
+        )
+
+    def _make(self, part: EncodedBlock, called: str) -> None:
+        if any(part.name == other.name for other in self.parts):
+            raise ValueError(f"X must have no block {part.name!r}, as {called} called: rename it")
+        self.parts.append(part)
 
     def encode(self, X: Any) -> Features:
         """Features of new rows: a dict, data frame, Blocks or Dataset with the blocks of the fit.
@@ -284,7 +316,9 @@ class BlocksEncoder(InputEncoder):
         """
         given = X.X if isinstance(X, Dataset) and X.X is not None else X
         only = self.parts[0] if len(self.parts) == 1 else None
-        if only is not None and not holds_blocks(given):
+        if self.takes_texts and (texts := texts_of(X)) is not None:
+            given = {self._own[0].name: texts}
+        elif only is not None and not holds_blocks(given):
             if not only.columns:
                 return only.encode(given)
             if table_columns(given) is None:
@@ -293,7 +327,7 @@ class BlocksEncoder(InputEncoder):
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
+        return self._joined([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
 
     def read(self, X: Any) -> Blocks:
         """A dict, data frame or Blocks of new rows as the blocks of the fit; raises as `encode`."""
@@ -326,7 +360,39 @@ class BlocksEncoder(InputEncoder):
     @property
     def _own(self) -> list[EncodedBlock]:
         """The blocks that rows have."""
-        return [part for part in self.parts if not part.is_joint]
+        return [part for part in self.parts if not part.is_made]
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether rows are given as texts alone."""
+        return self.meaning is not None and [part.kind for part in self._own] == ["text"]
+
+    def load_meaning(self, given: Any) -> None:
+        """Load the encoder of texts, or take the one given, with a warning if it is not that of the fit."""
+        assert self.meaning is not None
+        self.meaning = self.meaning if given is None else self.meaning.using(given)
+        try:
+            self.meaning.load()
+        except (ImportError, ValueError) as error:
+            warnings.warn(f"this model cannot answer: {error}", stacklevel=outside())
+
+    @property
+    def word_reader(self) -> TextVectorizer | None:
+        """See `InputEncoder.word_reader`: that of the texts of all fields."""
+        part = self._texts
+        return None if part is None else part.encoder.vectorizer
+
+    def texts_in(self, X: Any) -> list[str]:
+        """See `InputEncoder.texts_in`."""
+        texts = None if holds_blocks(X) else texts_of(X)
+        return list(self._texts.data_in(self.read(X))) if texts is None and self._texts else texts or []
+
+    @property
+    def _texts(self) -> EncodedBlock | None:
+        """The block of all texts, if it is used."""
+        texts = [part for part in self.used if part.kind == "text"]
+        whole = texts if len(texts) == 1 else [part for part in texts if part.is_joint]
+        return whole[0] if whole else None
 
     @property
     def used(self) -> list[EncodedBlock]:
@@ -336,8 +402,8 @@ class BlocksEncoder(InputEncoder):
     @property
     def needed(self) -> list[EncodedBlock]:
         """The blocks that every new row must have: those that are used, by themselves or joined."""
-        names = {name for part in self.used for name in (part.columns if part.is_joint else [part.name])}
-        return [part for part in self.parts if not part.is_joint and part.name in names]
+        names = {name for part in self.used for name in (part.columns if part.is_made else [part.name])}
+        return [part for part in self._own if part.name in names]
 
     @property
     def blocks(self) -> list[BlockColumns]:
@@ -357,6 +423,16 @@ class BlocksEncoder(InputEncoder):
             BlockColumns(part.name, part.kind, start, stop, part.is_dense, part.words)
             for part, (start, stop) in zip(self.used, pairwise(ends))
         ]
+
+    def with_words_of(self, names: Iterable[str], features: Features) -> Features:
+        """See `InputEncoder.with_words_of`; of every block of texts."""
+        names, columns = list(names), self.columns
+        return self._joined(
+            [
+                part.encoder.with_words_of(names, own.of(features)) if part.kind == "text" else own.of(features)
+                for part, own in zip(self.used, columns)
+            ]
+        )
 
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """See `InputEncoder.rows_of_names`; empty in blocks without words."""
@@ -398,4 +474,4 @@ class BlocksEncoder(InputEncoder):
 
 def needed_blocks(encoder: InputEncoder) -> list[EncodedBlock]:
     """The blocks that every new row must have; none where a model is not of blocks."""
-    return encoder.needed if isinstance(encoder, BlocksEncoder) else []
+    return encoder.needed if isinstance(encoder, BlocksEncoder) and not encoder.takes_texts else []

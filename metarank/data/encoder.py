@@ -185,6 +185,20 @@ class InputEncoder(Saved):
         return self._spelling.transform(written)
 
     @property
+    def takes_texts(self) -> bool:
+        """Whether rows are given as texts alone."""
+        return self.vectorizer is not None
+
+    @property
+    def word_reader(self) -> TextVectorizer | None:
+        """What reads the words of the rows' texts; None where rows have no texts."""
+        return self.vectorizer
+
+    def texts_in(self, X: Any) -> list[str]:
+        """The texts of new rows that the `word_reader` reads."""
+        return texts_of(X) or []
+
+    @property
     def blocks(self) -> list[BlockColumns]:
         """The columns of the features by block; empty unless there are several."""
         return []

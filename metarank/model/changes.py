@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from metarank._util.printable import first_few
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.blocks import holds_blocks
+from metarank.data.meaning import with_meaning
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_columns
@@ -35,7 +36,7 @@ from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import with_scorers
 from metarank.scorers.wrapped import KeptScorer
 from metarank.types.arrays import dense
-from metarank.types.block_columns import side_by_side
+from metarank.types.block_columns import side_by_side, with_rest
 from metarank.types.checks import check_same_order, check_writable
 from metarank.types.given import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
@@ -127,7 +128,11 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
     left = np.array(sorted(removed), np.int32)
     if len(left) == len(names):
         raise ValueError("remove must leave a label, it removes all of them")
-    table = None if model.labels is None else _changed_table(model.labels, len(names), texts, added, merged)
+    table = None
+    if model.labels is not None:
+        meaning = getattr(model.encoder, "meaning", None)
+        table = _changed_table(model.labels, len(names), texts, added, merged, is_encoded=meaning is not None)
+        table = table if meaning is None else with_meaning(table, meaning)
     earlier = [] if model.merged is None else [(old, int(now[new])) for old, new in model.merged.tolist()]
     into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
     into_ids = np.array(into, np.int32) if into else None
@@ -202,13 +207,16 @@ def _changed_table(
     texts: Mapping[int, Text],
     added: Mapping[int, Mapping[str, Any]],
     merged: Mapping[int, int],
+    is_encoded: bool,
 ) -> LabelDescriptions:
-    """The table with new and renamed labels; a merged label gives its names, and the labels below it."""
+    """The table with new and renamed labels, without vectors of these where they are an encoder's; a merged
+    label gives its names, and the labels below it."""
     labels = _records(table.columns())
     labels += [{} for _ in range(n_labels - len(labels))]
     for label, (name, text) in texts.items():
         record = labels[label]
         record |= {"names": name, "descriptions": text, "ids": record.get("ids") or name}
+        record |= {"vectors": None} if is_encoded else {}
         _name_otherwise(record, record.get("alternative_names"))
         record |= {column: value for column, value in added.get(label, {}).items() if value is not None}
     for old, new in merged.items():
@@ -380,7 +388,7 @@ def _training_set(model: FittedModel) -> TrainingSet:
         words=model.encoder.feature_words,
         feature_scale=model.encoder.transform.scale,
         other_names={name: OtherNames.joined(list(of.values())) for name, of in by_block.items()},
-        blocks=model.encoder.blocks,
+        blocks=with_rest(model.encoder.blocks),
         label_vectors=vectors_in(model.encoder, model.labels),
         **texts,
     )
@@ -437,7 +445,7 @@ def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) 
 
 def _name_forms(model: FittedModel, change: LabelChange) -> NameForms | None:
     """The ways in which the labels are written after a change; those that are removed, in none."""
-    table, vectorizer = change.table, model.encoder.vectorizer
+    table, vectorizer = change.table, model.encoder.word_reader
     if vectorizer is None:
         return None
     names = list((None if table is None or not table.has_names else table.names) or change.names or [])

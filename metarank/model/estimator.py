@@ -24,6 +24,7 @@ from metarank import persist
 from metarank._util.parameters import RandomState, as_fitted, check_real, one_target, remembered, seed_of
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.model.answering.answer import (
     Answering,
@@ -75,6 +76,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         "ranksvm" or "svmmap". "auto" decides by the number of pairs and by cross-validation.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, separately for each metric.
+    encoder : None, name, path, `metarank.Encoder`, or object with ``encode(list of str) -> (n, d)``
+        A pretrained encoder of texts, by sentence-transformers or model2vec: rows and labels are compared by
+        what they mean, beside their words. X holds texts.
     language : "auto", None, "english", "en", ...
         Words of texts and of label names count by their stems in this language. "auto" takes the language of
         the texts, if their commonest words show it and most are of one language. None takes words as they
@@ -139,6 +143,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     features: str | Sequence[str | LabelScorer] = "auto"
     ranker: str | Ranker = "auto"
     threshold: str = "auto"
+    encoder: Any = None
     language: str | None = "auto"
     names: bool = True
     propensity_weight: float | Literal["auto"] = 0.0
@@ -591,6 +596,13 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """Write the fitted model to a folder, completely or not at all; see `metarank.load`."""
         self._check_is_fitted()
         persist.save(self, path)
+
+    def make_ready(self, encoder: Any = None) -> None:
+        """Have the encoder of texts loaded, if the model has one; see `metarank.load`."""
+        if isinstance(self.encoder_, BlocksEncoder) and self.encoder_.meaning is not None:
+            self.encoder_.load_meaning(encoder)
+        else:
+            super().make_ready(encoder)
 
     @property
     def feature_names_in_(self) -> np.ndarray:

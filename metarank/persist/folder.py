@@ -23,7 +23,7 @@ from metarank._util.files import can_be_written, of_one_moment, whole_folder
 from metarank._util.npy import map_npy
 from metarank._util.version import __version__
 from metarank.persist.fields import check_csr
-from metarank.persist.spec import restored
+from metarank.persist.spec import Saved, restored
 from metarank.persist.tensors import Tensors, read_tensors, write_tensors
 from metarank.persist.trust import (
     LIMITS,
@@ -322,7 +322,7 @@ def digest_of(manifest: dict[str, Any]) -> str:
 # --- reading -------------------------------------------------------------------------
 
 
-def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any:
+def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Limits = LIMITS) -> Any:
     """Read a saved model. Large arrays are memory-mapped, so that several processes share one copy.
 
     The folder may be untrusted: loading and using the model runs no code from the folder and reads no file
@@ -336,6 +336,9 @@ def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any
         Check every file against its digest first, which reads all bytes once. With False, damage that leaves
         the model well-formed goes unnoticed; types, sizes and all indices into arrays are always checked.
         Search indexes are built on first use.
+    encoder : as of `MetaRanker`, optional
+        The encoder of texts of a model that was fitted with an object, or another place of it. Otherwise the
+        model's is loaded by its name, from this machine alone; a warning says if there is none, or another.
     limits : persist.Limits
         Limits on what the folder may allocate.
 
@@ -358,6 +361,8 @@ def load(path: PathLike, verify: bool = True, *, limits: Limits = LIMITS) -> Any
     model = _read(path, verify, limits)
     if not hasattr(model, "get_state"):
         raise ModelError(f"{str(path)!r} holds a {type(model).__name__}, and no model")
+    if isinstance(model, Saved):
+        model.make_ready(encoder)
     return model
 
 

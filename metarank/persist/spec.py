@@ -138,6 +138,11 @@ class Saved(metaclass=ShortHelp):
     def _restored(self) -> None:
         """Compute what follows from the restored values."""
 
+    def make_ready(self, encoder: Any = None) -> None:
+        """Load what a model needs beside its folder; ValueError for an encoder that it does not have."""
+        if encoder is not None:
+            raise ValueError(f"encoder must be None, since this {type(self).__name__} was fitted without one")
+
     def __getstate__(self) -> Any:
         """State for pickle and copies, without values that are computed on first use."""
         state = super().__getstate__()

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from metarank.persist.fields import Declared, Ids, Integer, Known, Object, Text
 from metarank.persist.spec import Spec
-from metarank.scorers.base import HeldOutColumns, LabelScorer
+from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
@@ -94,7 +94,7 @@ class WrappedScorer(LabelScorer):
         self.scorer_ = self.scorer
 
 
-class BlockScorer(WrappedScorer):
+class BlockScorer(WrappedScorer, HeldOutProposals):
     """A scorer that sees one block; its columns are named ``<block>: <column>``.
 
     Parameters
@@ -159,6 +159,24 @@ class BlockScorer(WrappedScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1, **shared: Any) -> Candidates:
         """The scorer's proposals."""
         return self.scorer_.shortlist(self.columns_.of(X), k, n_jobs=n_jobs, **shared)
+
+    def score_held_out(
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> dict[str, np.ndarray] | None:
+        """The scorer's, if it has some without a fit for each fold."""
+        if not isinstance(self.scorer, HeldOutColumns):
+            return None
+        of_block = data.of_block(self.block)
+        columns = self.scorer.score_held_out(of_block, candidates, rows=rows, n_jobs=n_jobs)
+        return None if columns is None else self._named(columns)
+
+    def shortlist_held_out(
+        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> Candidates | None:
+        """As `score_held_out`."""
+        if not isinstance(self.scorer, HeldOutProposals):
+            return None
+        return self.scorer.shortlist_held_out(data.of_block(self.block), k, rows=rows, n_jobs=n_jobs)
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None

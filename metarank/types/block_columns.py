@@ -61,6 +61,28 @@ class BlockColumns(Saved):
         return np.asarray(own.toarray()) if self.is_dense else own
 
 
+# All blocks but those of vectors, as one.
+BUT_VECTORS = "all but vectors"
+
+
+def with_rest(blocks: Sequence[BlockColumns]) -> list[BlockColumns]:
+    """The blocks, vectors being the last, and one more of all columns before the vectors, where these are
+    beside sparse ones: what reads words reads them apart from the vectors.
+
+    Examples
+    --------
+    >>> text = BlockColumns("text", "text", 0, 9, is_dense=False)
+    >>> [block.name for block in with_rest([text, BlockColumns("image", "vector", 9, 12, is_dense=True)])]
+    ['text', 'image', 'all but vectors']
+    """
+    others = [block for block in blocks if block.kind != "vector"]
+    if len(others) == len(blocks) or all(block.is_dense for block in others):
+        return list(blocks)
+    words = [word for block in others for word in block.words or [""] * (block.stop - block.start)]
+    known = words if any(block.words is not None for block in others) else None
+    return [*blocks, BlockColumns(BUT_VECTORS, "sparse", 0, others[-1].stop, is_dense=False, words=known)]
+
+
 def _check_range(known: Known) -> None:
     if known.stop < known.start:
         raise ValueError(f"stop must be at least start, {known.start}, got {known.stop}")

@@ -115,7 +115,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         if not columns:
             parts = needed_blocks(model.encoder_)
             columns |= _columns_of(parts) if parts else {"text_column": model.text_columns_}
-        if not parts and model.encoder_.vectorizer is None:
+        if not parts and not model.encoder_.takes_texts:
             columns["n_features"] = model.n_features_in_
         separator = model.label_separator_ if separator is None else separator
     elif separator is None:

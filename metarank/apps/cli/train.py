@@ -30,6 +30,8 @@ train TRAIN              training data: XC-repository text, multilabel svmlight,
                          auto, which is learned; predict, evaluate and serve may take another one
 --language NAME          compare words by their stems: english, en, ...; auto (default): in the language of
                          the texts, where it is clear; none: words as they are
+--encoder NAME           compare texts by their meaning too: a name or path that sentence-transformers or
+                         model2vec loads
 --folds K                cross-fitting folds (default 5)
 --seed --quiet --jobs
 """
@@ -105,6 +107,7 @@ def run(args: argparse.Namespace) -> None:
         n_jobs=args.jobs,
         random_state=args.seed,
         effort=args.effort,
+        encoder=args.encoder,
         language=None if args.language == "none" else args.language,
         propensity_weight=args.propensity_weight,
     )

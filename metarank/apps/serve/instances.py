@@ -41,7 +41,9 @@ class InstanceReader:
         self.blocks: dict[str, EncodedBlock] = _by_key(needed_blocks(encoder))
         self.kind: Literal["text", "features", "blocks"] = "features"
         expected: Any = _vector_of(self.n_features)
-        if isinstance(encoder, BlocksEncoder):
+        if encoder.takes_texts:
+            self.kind, expected = "text", str
+        elif isinstance(encoder, BlocksEncoder):
             known = _by_key([part for part in encoder.parts if not part.is_joint])
             # By aliases: a block may have any name, an attribute of a model may not.
             fields: dict[str, Any] = {
@@ -50,8 +52,6 @@ class InstanceReader:
             }
             self.kind, strict = "blocks", ConfigDict(extra="forbid", strict=True)
             expected = create_model("Instance", __config__=strict, **fields)
-        elif encoder.vectorizer is not None:
-            self.kind, expected = "text", str
         self._dense: TypeAdapter[Any] = TypeAdapter(expected)
         self._sparse: TypeAdapter[Any] = TypeAdapter(dict[str, _Number])
 

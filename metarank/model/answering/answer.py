@@ -22,7 +22,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.threads import resolve_n_jobs
-from metarank.data.encoder import texts_of
 from metarank.model.answering.plan import Plan
 from metarank.model.cascade import Lists, united
 from metarank.model.fitted import FittedModel, Scored, blank_rows
@@ -149,8 +148,9 @@ def words_in(model: FittedModel, X: Any) -> WordRows | None:
     """The words of texts in their order, if a source of the model looks at them."""
     if not model.reads_word_order:
         return None
-    assert model.encoder.vectorizer is not None
-    return model.encoder.vectorizer.in_order(texts_of(X) or [])
+    reader = model.encoder.word_reader
+    assert reader is not None
+    return reader.in_order(model.encoder.texts_in(X))
 
 
 class Described(NamedTuple):

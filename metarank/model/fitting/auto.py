@@ -28,6 +28,7 @@ from metarank._util.parameters import check_flag, check_integer, check_random_st
 from metarank._util.progress import check_verbose, note
 from metarank._util.registry import SOURCES
 from metarank._util.threads import resolve_n_jobs
+from metarank.data.meaning import Encoder
 from metarank.ranker import AutoRanker, Ranker, make_ranker
 from metarank.scorers.base import LabelScorer
 from metarank.thresholds import LearnedCuts
@@ -301,6 +302,7 @@ class FitOptions:
     features: Any
     ranker: Any
     threshold: str
+    encoder: Any
     language: str | None
     names: bool
     propensity_weight: float | str
@@ -347,12 +349,15 @@ def check_parameters(params: Mapping[str, Any]) -> int:
         check_real("propensity_weight", weight, 0, 10, "a number in [0, 10], or 'auto'")
     LearnedCuts(params["threshold"])
     check_language(params["language"])
+    if params["encoder"] is not None:
+        Encoder.of(params["encoder"])
     return n_jobs
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as plain values. A scorer object, which lives on fitted, becomes "auto"."""
-    return {k: v if _is_plain(v) else "auto" for k, v in params.items()}
+    """Parameters as plain values. A scorer object, which lives on fitted, becomes "auto", an encoder its name."""
+    out = {k: v if _is_plain(v) else "auto" for k, v in params.items()}
+    return out if params["encoder"] is None else out | {"encoder": Encoder.of(params["encoder"]).model}
 
 
 def _is_plain(value: Any) -> bool:

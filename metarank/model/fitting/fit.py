@@ -28,6 +28,7 @@ from metarank.model.fitting.sources import chosen_sources, pairs_per_row
 from metarank.model.fitting.stages import LocalStages, RankedPairs
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, proposers
+from metarank.types.block_columns import with_rest
 from metarank.types.given import Given
 from metarank.types.label_names import OtherNames
 from metarank.types.texts import NameForms
@@ -159,7 +160,7 @@ def training_set(given: TrainingInput, sources: list[Source], texts: LabelTexts)
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,
         targets=given.labels.targets,
-        blocks=encoder.blocks,
+        blocks=with_rest(encoder.blocks),
         hidden_in=hidden_labels(given.n_labels, n_folds, seed) if hiding else None,
         groups=given.groups,
         given=given.pairs,
@@ -172,9 +173,10 @@ def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInpu
     readers = [source.scorer for source in sources if source.scorer.reads_word_order]
     if not readers:
         return given
-    if given.texts is None or given.encoder.vectorizer is None:
+    reader = given.encoder.word_reader
+    if given.texts is None or reader is None:
         raise ValueError(f"X must be texts for {type(readers[0]).__name__}, which looks for names in them")
-    words = given.encoder.vectorizer.in_order(given.texts)
+    words = reader.in_order(given.texts)
     pairs = given.pairs or Given(given.n_rows, given.n_labels)
     return replace(given, pairs=replace(pairs, words=words))
 
@@ -184,7 +186,7 @@ def _name_forms(given: TrainingInput, texts: LabelTexts, sources: list[Source]) 
     their text where there is no name."""
     if not any(source.scorer.reads_word_order for source in sources):
         return None
-    vectorizer, (names, longer, _) = given.encoder.vectorizer, texts
+    vectorizer, (names, longer, _) = given.encoder.word_reader, texts
     if names is not None and longer is not None:
         names = [name if name.strip() else text or "" for name, text in zip(names, longer)]
     if names is None or vectorizer is None:

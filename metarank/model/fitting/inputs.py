@@ -15,12 +15,13 @@ from sklearn.base import clone
 
 from metarank._util.modules import outside
 from metarank._util.parameters import seed_of
-from metarank._util.progress import note
+from metarank._util.progress import as_part, note
 from metarank.data.block_encoder import BlocksEncoder, EncodedBlock
 from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
+from metarank.data.meaning import Encoder, with_meaning
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
@@ -245,9 +246,16 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     of_blocks = blocks_of(X)
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
+    meaning = None if options.encoder is None else Encoder.of(options.encoder)
+    if meaning is not None:
+        if texts is None:
+            raise ValueError(f"encoder must be None where X holds no texts, got {options.encoder!r:.80}")
+        of_blocks = of_blocks or Blocks({"text": texts}, {"text": "text"})
+        note(meaning.load().described())
     if language == AUTO:
         language = None if texts is None else chosen_language(texts)
-    encoder, features = encoded(X, Y, of_blocks, language)
+    with as_part("reading", 0.0, 0.01):
+        encoder, features = encoded(X, Y, of_blocks, language, meaning)
     n_rows = int(features.shape[0])
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
@@ -256,6 +264,9 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     if n_labels is None and table is None and asked.candidates is not None:
         n_labels = _places_in(Y, asked.candidates)
     labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
+    if meaning is not None and labels.words is not None:
+        own = labels.table or LabelDescriptions(names=labels.names, descriptions=labels.texts)
+        labels = replace(labels, table=with_meaning(own, meaning), texts=None)
     words = None if dataset is None else dataset.feature_names
     _tell_of_names(labels, texts is not None, words, sp.issparse(X if dataset is None else dataset.X))
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
@@ -267,7 +278,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     if options.names:
         others = (name for names in labels.others or () for name in names)
         features = encoder.with_words_of([*(labels.words or ()), *others], features)
-    texts, excluded = None if encoder.vectorizer is None else texts, None
+    texts, excluded = None if encoder.word_reader is None else texts, None
     if asked.exclude is not None:
         lists = check_lists(asked.exclude, n_rows, labels.known, "exclude")
         excluded = for_each_row(lists, *labels.Y.shape)
@@ -358,10 +369,12 @@ def blocks_of(X: Any) -> Blocks | None:
     return blocks
 
 
-def encoded(X: Any, Y: Any, of_blocks: Blocks | None, language: str | None) -> tuple[InputEncoder, Features]:
+def encoded(
+    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, meaning: Encoder | None = None
+) -> tuple[InputEncoder, Features]:
     """A fitted encoder, and the features of the training rows; none where X is None."""
     if of_blocks is not None:
-        joint = BlocksEncoder(language)
+        joint = BlocksEncoder(language, meaning)
         return joint, joint.fit_encode(of_blocks)
     encoder = InputEncoder(language)
     if X is not None:
@@ -578,9 +591,10 @@ def vectors_in(encoder: InputEncoder, table: LabelDescriptions | None) -> LabelV
 
 
 def block_of_vectors(encoder: BlocksEncoder, width: int) -> EncodedBlock:
-    """The block of vectors of a width; ValueError unless there is exactly one."""
+    """The block of vectors of a width, that of texts first; ValueError unless there is exactly one."""
     vectors = [part for part in encoder.parts if part.kind == "vector"]
     fitting = [part for part in vectors if part.encoder.n_features == width]
+    fitting = [part for part in fitting if part.is_made] or fitting
     if len(fitting) != 1:
         widths = ", ".join(f"{part.name!r} ({part.encoder.n_features})" for part in vectors) or "none"
         raise ValueError(f"{_RULE} one block of X, got {width} numbers; blocks of vectors: {widths}")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metarank._util.parameters import seed_of
 from metarank._util.progress import note
-from metarank.model.fitting.auto import Sizes, choose_features, choose_shortlister
+from metarank.model.fitting.auto import Sizes, choose_features, choose_shortlister, is_auto
 from metarank.model.fitting.inputs import TrainingInput
 from metarank.ranker.auto_ranker import list_quality
 from metarank.ranker.base import cross_fit_scores
@@ -23,12 +23,13 @@ from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.given.given_scorer import GivenScorer
 from metarank.scorers.given.linear import GivenLinear
 from metarank.scorers.given.pairs import GivenTogether, PairFeatures
+from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.scorers.wrapped import BlockScorer, ObjectiveScorer
-from metarank.types.block_columns import BlockColumns
+from metarank.types.block_columns import BUT_VECTORS, BlockColumns, with_rest
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
 from metarank.types.view import TrainingSet
@@ -115,6 +116,28 @@ def over_blocks(
     return out
 
 
+def apart_from_vectors(sources: list[Source], blocks: Sequence[BlockColumns]) -> list[Source]:
+    """The sources, classifiers of all blocks as those of all but vectors, and a ridge for each block of these.
+
+    Joined, a vector of little worth costs more than it tells: its weight beside words is one for all labels,
+    and a classifier spreads over its columns what few words say. Apart, the ranker learns what each is worth.
+    """
+    vectors = [block.name for block in blocks if block.kind == "vector"]
+    if not vectors or BUT_VECTORS not in (block.name for block in blocks):
+        return sources
+    out = [
+        replace(source, scorer=BlockScorer(scorer=source.scorer, block=BUT_VECTORS))
+        if source.scorer.is_classifier and not source.scorer.reads_given
+        else source
+        for source in sources
+    ]
+    proposes = bool(proposers(sources))
+    for name in vectors:
+        ridge = BlockScorer(scorer=OneVsAll(loss="ridge"), block=name)
+        out.append(Source(ridge, proposes=proposes, describes=True))
+    return out
+
+
 def _suits(scorer: LabelScorer, block: BlockColumns) -> bool:
     if scorer.needs_words or block.words is not None:
         return block.words is not None
@@ -165,6 +188,8 @@ def chosen_sources(given: TrainingInput, label_text: sp.csr_matrix | None) -> li
     shortlisters = proposers(sources)
     if given.options.standardizes:
         sources = over_blocks(sources, given.encoder.blocks, given.encoder.joined_fields)
+        if is_auto(given.options.features) and is_auto(given.options.shortlister):
+            sources = apart_from_vectors(sources, with_rest(given.encoder.blocks))
     described = describers(sources)
     sources += [
         Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)

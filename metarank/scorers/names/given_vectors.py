@@ -52,6 +52,7 @@ class LabelVectorScorer(LabelScorer):
     is_quick = True
     is_label_free = True
     title: ClassVar[str] = "vectors of the labels alone"
+    column: ClassVar[str] = "vector_cosine"
     saved: ClassVar[Spec] = Spec(
         Array("vectors_", np.float32, ("L", None)),
         Array("scale_", np.float32, (None,), optional=True),
@@ -92,10 +93,10 @@ class LabelVectorScorer(LabelScorer):
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, queries: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Float32 column (m,): ``vector_cosine``."""
+        """Float32 column (m,)."""
         queries = self.search(X)["queries"] if queries is None else queries
         check_lists(candidates, len(queries), len(self.vectors_))
-        return {"vector_cosine": self._labels.scores_of_pairs(queries, candidates, n_jobs)}
+        return {self.column: self._labels.scores_of_pairs(queries, candidates, n_jobs)}
 
     def shortlist(
         self, X: Features, k: int, *, n_jobs: int = 1, queries: np.ndarray | None = None

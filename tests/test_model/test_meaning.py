@@ -1,0 +1,125 @@
+"""`encoder=`: texts and labels by the vectors of an encoder, which are evidence like any vectors."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from metarank import Encoder, MetaRanker, load
+from metarank.data import LabelDescriptions
+
+TOPICS = ("sea ship port sail boat", "tree wood forest leaf oak", "car road wheel motor drive", "bread flour oven salt")
+NAMES = ("sailing boats", "wooden forests", "motor cars", "salted ovens")
+QUICK = {"effort": "low", "n_jobs": 1}
+
+
+class Letters:
+    """Words of the same first letters mean the same; it counts the texts that it has read."""
+
+    def __init__(self, shift=0):
+        self.shift, self.n_read = shift, 0
+
+    def encode(self, texts, **options):
+        self.n_read += len(texts)
+        beginnings = [[word[:3] for word in text.lower().split()] for text in texts]
+        seeds = [[self.shift + sum(map(ord, start)) for start in starts] for starts in beginnings]
+        return np.array([sum(np.random.default_rng(s).normal(size=12) for s in own) for own in seeds])
+
+
+def questions(n, seed):
+    rng = np.random.default_rng(seed)
+    topics = [rng.choice(len(TOPICS), 2, replace=False) for _ in range(n)]
+    words = [[rng.choice(TOPICS[t].split(), 3) for t in own] for own in topics]
+    return [" ".join(map(" ".join, own)) for own in words], [[NAMES[t] for t in own] for own in topics]
+
+
+TEXTS, LABELS = questions(80, 0)
+NEW = questions(20, 1)[0]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MetaRanker(encoder=Letters(), **QUICK).fit(TEXTS, LABELS)
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A sentence-transformers that loads `Letters` by the name "letters", and none else."""
+    module, made = ModuleType("sentence_transformers"), []
+
+    def load(name, **options):
+        if name not in ("letters", "others"):
+            raise OSError(f"{name} is not to be had\nsomething more")
+        made.append(Letters(shift=name == "others"))
+        return made[-1]
+
+    module.SentenceTransformer = load
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.setitem(sys.modules, "model2vec", None)
+    return made
+
+
+def test_vectors_of_the_users_own_give_the_same_ranking(model):
+    encoder = Encoder(Letters())
+    table = LabelDescriptions(names=sorted(NAMES), vectors=encoder.encode(sorted(NAMES)))
+    own = MetaRanker(**QUICK).fit({"text": TEXTS, "vector": encoder.encode(TEXTS)}, LABELS, labels=table)
+    given = own.rank({"vector": encoder.encode(NEW), "text": NEW}, k=4)
+    for X in (NEW, {"text": NEW}):
+        ranking = model.rank(X, k=4)
+        assert ranking.scores.tobytes() == given.scores.tobytes()
+        assert ranking.names.tolist() == given.names.tolist()
+
+
+def test_a_block_of_one_text_is_the_text():
+    of_block = MetaRanker(**QUICK).fit({"text": TEXTS}, LABELS)
+    of_texts = MetaRanker(**QUICK).fit(TEXTS, LABELS)
+    assert of_block.rank(NEW).scores.tobytes() == of_texts.rank(NEW).scores.tobytes()
+
+
+def test_an_object_is_passed_again(model, tmp_path):
+    model.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed again"):
+        without = load(tmp_path / "model")
+    with pytest.raises(ValueError, match="encoder must be passed again"):
+        without.rank(NEW)
+    with pytest.warns(UserWarning, match="gives other vectors now"):
+        load(tmp_path / "model", encoder=Letters(shift=1))
+    again = load(tmp_path / "model", encoder=Letters())
+    assert again.rank(NEW).scores.tobytes() == model.rank(NEW).scores.tobytes()
+
+
+def test_a_second_fit_reads_the_cache_and_another_encoder_does_not(library, tmp_path, monkeypatch):
+    monkeypatch.setenv("METARANK_CACHE", str(tmp_path))
+    fits = [MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS) for _ in range(2)]
+    n_probes, n_labels = 5, len(NAMES)  # so few labels are not kept
+    assert [one.n_read for one in library] == [n_probes + len(set(TEXTS)) + n_labels, n_probes + n_labels]
+    assert fits[0].rank(NEW).scores.tobytes() == fits[1].rank(NEW).scores.tobytes()
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "SentenceTransformer", lambda name: Letters(shift=2))
+    other = MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
+    assert other.rank(NEW).scores.tobytes() != fits[0].rank(NEW).scores.tobytes()
+
+
+def test_new_labels_are_ranked_by_what_they_mean(model, tmp_path):
+    model.save(tmp_path / "model")
+    changed = load(tmp_path / "model", encoder=Letters())
+    changed.update_labels(add=["bread & flour", "zeal & zest"], rename={"motor cars": "wheels"})
+    ranked = changed.rank(["bread flour oven salt"], k=6).names[0].tolist()
+    assert ranked.index("bread & flour") < ranked.index("zeal & zest")
+
+
+@pytest.mark.parametrize(
+    "encoder, X, message",
+    [
+        (7, TEXTS, "encoder must be a name or path"),
+        ("nowhere", TEXTS, r"got 'nowhere': sentence_transformers: nowhere is not to be had$"),
+        (Letters(), np.eye(80, dtype=np.float32), "encoder must be None where X holds no texts"),
+        (Encoder(Letters(), fields=["body"]), {"text": TEXTS}, "no text field 'body'"),
+        (Letters(), {"text": TEXTS, "meaning": np.ones((80, 2))}, "no block 'meaning'"),
+    ],
+)
+def test_bad_encoders_are_named(library, encoder, X, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        MetaRanker(encoder=encoder, **QUICK).fit(X, LABELS)
