@@ -291,7 +291,9 @@ class BlocksEncoder(InputEncoder):
             encoded = self.meaning.fields or fields
             if not encoded or (unknown := sorted(set(encoded) - set(fields))):
                 got = f"no text field {unknown[0]!r}" if encoded else "none"
-                raise ValueError(f"encoder needs texts in X, which has {', '.join(fields) or 'none'}, got {got}")
+                raise ValueError(
+                    f"encoder needs texts in X, which has {', '.join(fields) or 'none'}, got {got}"
+                )
             self._make(EncodedBlock(MEANING, "vector", encoded), "the vectors of texts are")
         self.parts.sort(key=lambda part: part.kind == "vector")
         alone = len(self.parts) == 1
@@ -429,7 +431,9 @@ class BlocksEncoder(InputEncoder):
         names, columns = list(names), self.columns
         return self._joined(
             [
-                part.encoder.with_words_of(names, own.of(features)) if part.kind == "text" else own.of(features)
+                part.encoder.with_words_of(names, own.of(features))
+                if part.kind == "text"
+                else own.of(features)
                 for part, own in zip(self.used, columns)
             ]
         )

@@ -182,7 +182,9 @@ class Encoder(Saved):
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise ValueError(f"{rule}, got an array of shape {vectors.shape}")
         if self.probes is not None and vectors.shape[1] != self.n_features:
-            raise ValueError(f"encoder must give vectors of {self.n_features} numbers, got {vectors.shape[1]}")
+            raise ValueError(
+                f"encoder must give vectors of {self.n_features} numbers, got {vectors.shape[1]}"
+            )
         return unit_rows(vectors)
 
 

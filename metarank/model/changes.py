@@ -22,10 +22,10 @@ import scipy.sparse as sp
 from metarank._util.printable import first_few
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.blocks import holds_blocks
-from metarank.data.meaning import with_meaning
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_columns
+from metarank.data.meaning import with_meaning
 from metarank.data.word_order import name_forms
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.answering.measure import aligned_relevance

@@ -100,7 +100,8 @@ class LabelVectors:
     start: int = 0
     scale: np.ndarray | None = None
 
-    def rows(self, X: np.ndarray) -> np.ndarray:
+    def rows(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         """float32 (n, dv): the rows of X in the space of the vectors."""
         part = X[:, self.start : self.start + self.vectors.shape[1]]
+        part = part if isinstance(part, np.ndarray) else part.toarray()
         return np.ascontiguousarray(part if self.scale is None else part / self.scale, np.float32)

@@ -11,7 +11,12 @@ import pytest
 from metarank import Encoder, MetaRanker, load
 from metarank.data import LabelDescriptions
 
-TOPICS = ("sea ship port sail boat", "tree wood forest leaf oak", "car road wheel motor drive", "bread flour oven salt")
+TOPICS = (
+    "sea ship port sail boat",
+    "tree wood forest leaf oak",
+    "car road wheel motor drive",
+    "bread flour oven salt",
+)
 NAMES = ("sailing boats", "wooden forests", "motor cars", "salted ovens")
 QUICK = {"effort": "low", "n_jobs": 1}
 
@@ -97,7 +102,9 @@ def test_a_second_fit_reads_the_cache_and_another_encoder_does_not(library, tmp_
     n_probes, n_labels = 5, len(NAMES)  # so few labels are not kept
     assert [one.n_read for one in library] == [n_probes + len(set(TEXTS)) + n_labels, n_probes + n_labels]
     assert fits[0].rank(NEW).scores.tobytes() == fits[1].rank(NEW).scores.tobytes()
-    monkeypatch.setattr(sys.modules["sentence_transformers"], "SentenceTransformer", lambda name: Letters(shift=2))
+    monkeypatch.setattr(
+        sys.modules["sentence_transformers"], "SentenceTransformer", lambda name: Letters(shift=2)
+    )
     other = MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
     assert other.rank(NEW).scores.tobytes() != fits[0].rank(NEW).scores.tobytes()
 
@@ -111,7 +118,7 @@ def test_new_labels_are_ranked_by_what_they_mean(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "encoder, X, message",
+    ("encoder", "X", "message"),
     [
         (7, TEXTS, "encoder must be a name or path"),
         ("nowhere", TEXTS, r"got 'nowhere': sentence_transformers: nowhere is not to be had$"),

@@ -14,6 +14,7 @@ from metarank._util.parameters import check_integer
 from metarank._util.printable import preformatted, printable
 from metarank.model.answering.answer import Answering, Request, read_request
 from metarank.model.fitted import FittedModel
+from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
@@ -25,6 +26,8 @@ NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guess
 DIGITS = 3
 # The number of columns on a page.
 _SHOWN = 8
+# The place among all labels down to which a label is said to mean nearly the same as the row.
+_NEAR = 10
 
 
 def said_of_unknown_rows(unknown: np.ndarray) -> str:
@@ -81,6 +84,9 @@ class Explanation:
         Whether the label is a candidate in `MetaRanker.rank`. If not, it is described as if it were.
     without_evidence : bool
         Whether the row is without evidence, so that score and probability come from the label's frequency.
+    nearness : (float, int, int) or None
+        Where labels have vectors: the cosine of the row and the label, its place among those of all labels
+        (1 is the nearest), and the number of labels.
 
     Examples
     --------
@@ -107,6 +113,7 @@ class Explanation:
     propensity_weight: float = 0.0
     is_candidate: bool = True
     without_evidence: bool = False
+    nearness: tuple[float, int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers."""
@@ -122,6 +129,12 @@ class Explanation:
             lines.append(f"  {NOTHING_KNOWN}")
         if not self.is_candidate:
             lines.append("  no candidate of this row: described as if it had been proposed")
+        if self.nearness is not None:
+            cosine, place, n_labels = self.nearness
+            near = (
+                "means nearly the same as its name" if place <= _NEAR else "meaning beside that of its name"
+            )
+            lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
             lines.append("  nearest training points with this label:")
             lines += [
@@ -153,6 +166,18 @@ class Explanation:
         boost = value * self.propensity_weight
         units = f"{effect / boost if boost else 1:.4g}"
         return f"{value:.4g} x {self.propensity_weight:g}" + (f" x {units}" if units != "1" else "")
+
+
+def ordinal(n: int) -> str:
+    """A place as it is read.
+
+    Examples
+    --------
+    >>> [ordinal(n) for n in (1, 2, 3, 11, 1022)]
+    ['1st', '2nd', '3rd', '11th', '1,022nd']
+    """
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
 
 
 def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
@@ -243,7 +268,16 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
         propensity_weight=answering.weight,
         is_candidate=is_candidate,
         without_evidence=knows_nothing,
+        nearness=_nearness(model, row.X, label),
     )
+
+
+def _nearness(model: FittedModel, features: Features, label: int) -> tuple[float, int, int] | None:
+    for scorer in model.scorers:
+        if type(scorer) is LabelVectorScorer:
+            cosines = scorer.cosines(features)[0]
+            return float(cosines[label]), 1 + int(np.sum(cosines > cosines[label])), model.n_labels
+    return None
 
 
 def _neighbors(model: FittedModel, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:

@@ -246,12 +246,9 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     dataset, language = X if isinstance(X, Dataset) else None, options.language
     of_blocks = blocks_of(X)
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
-    meaning = None if options.encoder is None else Encoder.of(options.encoder)
-    if meaning is not None:
-        if texts is None:
-            raise ValueError(f"encoder must be None where X holds no texts, got {options.encoder!r:.80}")
+    meaning = loaded_encoder(options.encoder, texts)
+    if meaning is not None and texts is not None:
         of_blocks = of_blocks or Blocks({"text": texts}, {"text": "text"})
-        note(meaning.load().described())
     if language == AUTO:
         language = None if texts is None else chosen_language(texts)
     with as_part("reading", 0.0, 0.01):
@@ -263,10 +260,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     n_labels = asked.n_labels
     if n_labels is None and table is None and asked.candidates is not None:
         n_labels = _places_in(Y, asked.candidates)
-    labels = read_labels(dataset, Y, n_rows, n_labels, aggregation, table)
-    if meaning is not None and labels.words is not None:
-        own = labels.table or LabelDescriptions(names=labels.names, descriptions=labels.texts)
-        labels = replace(labels, table=with_meaning(own, meaning), texts=None)
+    labels = _with_vectors(read_labels(dataset, Y, n_rows, n_labels, aggregation, table), meaning)
     words = None if dataset is None else dataset.feature_names
     _tell_of_names(labels, texts is not None, words, sp.issparse(X if dataset is None else dataset.X))
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
@@ -300,6 +294,25 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
         negatives=None if asked.negatives is None else read_negatives(asked.negatives, labels),
         texts=texts,
     )
+
+
+def loaded_encoder(given: Any, texts: Sequence[str] | None) -> Encoder | None:
+    """The encoder that a user gave, ready to encode; ValueError where there are no texts."""
+    if given is None:
+        return None
+    if texts is None:
+        raise ValueError(f"encoder must be None where X holds no texts, got {given!r:.80}")
+    encoder = Encoder.of(given).load()
+    note(encoder.described())
+    return encoder
+
+
+def _with_vectors(labels: Labels, meaning: Encoder | None) -> Labels:
+    """Labels with names, and the vectors of these."""
+    if meaning is None or labels.words is None:
+        return labels
+    own = labels.table or LabelDescriptions(names=labels.names, descriptions=labels.texts)
+    return replace(labels, table=with_meaning(own, meaning), texts=None)
 
 
 def row_names(X: Any, texts: Sequence[str] | None, of_blocks: Blocks | None) -> PackedStrings | None:

@@ -117,7 +117,7 @@ def over_blocks(
 
 
 def apart_from_vectors(sources: list[Source], blocks: Sequence[BlockColumns]) -> list[Source]:
-    """The sources, classifiers of all blocks as those of all but vectors, and a ridge for each block of these.
+    """The sources: classifiers see all blocks but those of vectors, and each of these has a ridge of its own.
 
     Joined, a vector of little worth costs more than it tells: its weight beside words is one for all labels,
     and a classifier spreads over its columns what few words say. Apart, the ranker learns what each is worth.

@@ -1,4 +1,4 @@
-"""`Bilinear`: rows and labels, which both have vectors, compared through a matrix that rows with labels teach."""
+"""`Bilinear`: vectors of rows and of labels, compared through a matrix that rows with labels teach."""
 
 from __future__ import annotations
 
@@ -28,13 +28,10 @@ class Bilinear(LabelVectorScorer):
     """
 
     is_label_free = False
+    reads_names = True
     title: ClassVar[str] = "vectors of labels, and what rows teach of them"
     column: ClassVar[str] = "bilinear"
     saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, (None, None)))
-
-    @property
-    def reads_names(self) -> bool:
-        return True
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Bilinear:
         """Solve for the matrix. Returns self."""
@@ -42,7 +39,7 @@ class Bilinear(LabelVectorScorer):
         E, L = super().search(view.X)["queries"].astype(np.float64), self.vectors_.astype(np.float64)
         Y = (view.Y > 0).astype(np.float64)
         with single_threaded_blas():
-            between = (E.T @ (Y @ L))
+            between = E.T @ (Y @ L)
             W = _solved(E.T @ E, between)
             W = _solved(L.T @ L, W.T)  # its rows are the columns of W, as `search` takes them
         self.weights_: NDArray[np.float32] = np.ascontiguousarray(W, np.float32)

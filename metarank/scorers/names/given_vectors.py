@@ -87,8 +87,11 @@ class LabelVectorScorer(LabelScorer):
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows in the space of the vectors, float32 (n, dv), which both proposing and describing need."""
         check_width(X, self.n_features_)
-        part = X if isinstance(X, np.ndarray) else X[:, : self.start_ + self.vectors_.shape[1]].toarray()
-        return {"queries": unit_rows(LabelVectors(self.vectors_, self.start_, self.scale_).rows(part))}
+        return {"queries": unit_rows(LabelVectors(self.vectors_, self.start_, self.scale_).rows(X))}
+
+    def cosines(self, X: Features) -> np.ndarray:
+        """Float32 (n, L): of all labels."""
+        return self._labels.scores(self.search(X)["queries"], 1)
 
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, queries: np.ndarray | None = None
