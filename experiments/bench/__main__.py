@@ -101,7 +101,7 @@ def write(study: Study, bench: Bench, chosen: list[str], command: str, folder: P
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{study.name.removesuffix('_large')}.md"
     short, _, long = page.read_text().partition(LONG) if page.is_file() else ("", "", "")
-    if study.large:
+    if study.name.endswith("_large"):
         long = text.partition("\n")[2]
     else:
         short = text

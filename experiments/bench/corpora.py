@@ -62,7 +62,7 @@ def write(raw: Raw, folder: Path) -> Figures:
         _write(folder / f"{part}.tsv", (f"{text}\t{' '.join(f'<{u}>' for u in of)}" for text, of in records))
     subjects = {"language": raw.language, "uris": list(uris), "named": [uri in raw.names for uri in uris]}
     (folder / "subjects.json").write_text(json.dumps(subjects))
-    matrices = [_indicator(records, list(uris)) for records in (raw.train, raw.test)]
+    matrices = [indicator(records, list(uris)) for records in (raw.train, raw.test)]
     for name, Y in zip(("Y", "Y_test"), matrices):
         sp.save_npz(folder / f"{name}.npz", Y)
     seen, used = (Y.getnnz(axis=0) for Y in matrices)
@@ -83,7 +83,7 @@ def _write(file: Path, lines) -> None:
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _indicator(records: Records, uris: list[str]) -> sp.csr_matrix:
+def indicator(records: Records, uris: list[str]) -> sp.csr_matrix:
     place = {uri: i for i, uri in enumerate(uris)}
     rows = [sorted({place[uri] for uri in of}) for _, of in records]
     indptr, indices = np.cumsum([0, *map(len, rows)]), np.array([i for row in rows for i in row], np.int32)

@@ -18,7 +18,7 @@ def page(lines: Lines) -> str:
 
 
 LARGE = Study(
-    "largest_large",
+    "largest",
     ("YSO-FinnaTitles-27K",),
     (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES),
     judging.of_lists,
