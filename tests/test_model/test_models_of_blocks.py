@@ -150,7 +150,7 @@ BAD_ROWS = [
         "X must have the block 'title', as in fit; it has",
     ),
     (lambda X: X | {"more": X["title"]}, "no other block than in fit .*, got 'more': leave it out"),
-    (lambda X: X | {"title": X["title"][:3]}, "one entry a row: 'title' has 3, 'vector' has 30"),
+    (lambda X: X | {"title": X["title"][:3]}, "one entry a row: 'title' has 3, 'numbers' has 30"),
     (lambda X: X | {"vector": X["vector"][:, :2]}, "the block 'vector' of X: X has 2 features, but .* 5"),
     (
         lambda X: X | {"vector": X["vector"] * np.nan},
@@ -160,7 +160,7 @@ BAD_ROWS = [
         lambda X: X | {"numbers": X["numbers"].iloc[:, :2]},
         "the block 'numbers' of X must have the columns numbers 0, numbers 1, numbers 2",
     ),
-    (lambda X: X["title"], "X must be a dict of the blocks title, vector, numbers, colour, or a data frame"),
+    (lambda X: X["title"], "X must be a dict of the blocks title, numbers, colour, vector, or a data frame"),
     (lambda X: X["vector"], "X must be a dict of the blocks"),
 ]
 

@@ -25,6 +25,18 @@ class Bilinear(LabelVectorScorer):
     W is the least squares solution of ``E W L' = Y`` for the rows E, labels L and relevances Y of the view,
     with a penalty on either side: ``W = (E'E + a I)^-1 E'Y L (L'L + b I)^-1``. What it learns of some labels
     serves others near to them, those without rows too. Column: ``bilinear``. Needs `view.label_vectors`.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.label_names import LabelVectors
+    >>> from metarank.types.view import TrainingSet
+    >>> X, Y = np.eye(2, dtype=np.float32), sp.csr_matrix(np.float32([[0, 1, 0], [1, 0, 0]]))
+    >>> own = LabelVectors(np.float32([[1, 0], [0, 1], [1, 1]]))
+    >>> scorer = Bilinear().fit(TrainingSet(X, Y, np.zeros(2), label_vectors=own).view())
+    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["bilinear"].round(2)
+    array([-0.18,  0.61,  0.3 ], dtype=float32)
     """
 
     is_label_free = False
