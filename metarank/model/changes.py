@@ -433,8 +433,14 @@ def _changed_text(text: sp.csr_matrix, change: LabelChange, rows_of: Any) -> sp.
 
 
 def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) -> None:
-    """Warn about new names without a word of the model's vocabulary, since no row can match them."""
-    silent = [name for label, (name, _) in change.texts.items() if not any(text[label].nnz for text in texts)]
+    """Warn about new names without a word of the model's vocabulary, since no row can match them but by
+    vectors."""
+    vectors = None if change.table is None else change.table.vectors
+    silent = [
+        name
+        for label, (name, _) in change.texts.items()
+        if not any(text[label].nnz for text in texts) and (vectors is None or not vectors[label].any())
+    ]
     if texts and silent:
         warnings.warn(
             f"no word of {first_few(silent)} is known to this model: such a label is found by rows of known "

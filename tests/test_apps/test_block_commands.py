@@ -130,7 +130,10 @@ def test_vectors_of_another_width_are_refused(folder, tmp_path, capsys):
 def test_a_typed_text_is_no_row_of_blocks(folder, capsys):
     code, _, err = run(capsys, "predict", folder / "blocks", "--text", "a bridge")
     assert code == 2
-    assert "--text is for models of one text; this one takes the blocks headline, body, price, colour, emb" in err
+    assert (
+        "--text is for models of one text; this one takes the blocks headline, body, price, colour, emb"
+        in err
+    )
 
 
 def test_a_model_of_blocks_of_its_own_reads_columns_by_their_names(tmp_path, capsys):

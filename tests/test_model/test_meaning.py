@@ -113,8 +113,30 @@ def test_new_labels_are_ranked_by_what_they_mean(model, tmp_path):
     model.save(tmp_path / "model")
     changed = load(tmp_path / "model", encoder=Letters())
     changed.update_labels(add=["bread & flour", "zeal & zest"], rename={"motor cars": "wheels"})
+    told = changed.explain("bread flour oven salt", "bread & flour")
+    assert told.nearness[1:] == (1, 6)
+    assert f"means nearly the same as its name: cosine {told.nearness[0]:.2f}, 1st of 6" in str(told)
     ranked = changed.rank(["bread flour oven salt"], k=6).names[0].tolist()
     assert ranked.index("bread & flour") < ranked.index("zeal & zest")
+
+
+def test_vectors_of_no_worth_cost_next_to_nothing():
+    """Beside words: random ones, and those of other rows with vectors of labels."""
+    rng, judged = np.random.default_rng(0), questions(200, 2)
+    table = LabelDescriptions(names=sorted(NAMES), vectors=Letters().encode(sorted(NAMES)))
+    truth = [sorted(sorted(NAMES).index(name) for name in own) for own in judged[1]]
+
+    def quality(vectors=None, **more):
+        X = [{"text": texts} | vectors(texts) if vectors else texts for texts in (TEXTS, judged[0])]
+        model = MetaRanker(n_jobs=1, random_state=0).fit(X[0], LABELS, **more)
+        return np.mean(
+            [set(found[:2]) == set(own) for found, own in zip(model.rank(X[1], k=2).labels, truth)]
+        )
+
+    alone = quality()
+    assert quality(lambda texts: {"random": rng.normal(size=(len(texts), 24))}) >= alone - 0.02
+    shuffled = quality(lambda texts: {"other": rng.permutation(Letters().encode(texts))}, labels=table)
+    assert shuffled >= alone - 0.02
 
 
 @pytest.mark.parametrize(

@@ -49,20 +49,20 @@ SYSTEMS = (
 )
 
 INTRODUCTION = (
-    "`MetaRanker` on raw texts with names of labels, without and with `encoder=` (all-MiniLM-L6-v2, frozen; "
-    "nothing else set), and cooking's questions by two ways that one would write: `LinearSVC` of words, pairs "
-    "of words and letters by threes to fives, and `LogisticRegression(C=10)` of the encoder's vectors. Records "
+    "`MetaRanker` on raw texts with names of labels, without and with `encoder=` (all-MiniLM-L6-v2, frozen), "
+    "and cooking's questions by two ways that one would write: `LinearSVC` of words, pairs of "
+    "words and letters by threes to fives, and `LogisticRegression(C=10)` of the encoder's vectors. Records "
     "of libraries have the parts of their source; the other sets are judged on a tenth and another "
     "of their distinct texts, on which nothing was chosen; a number behind a name is that of training rows. "
     f"Per cent; *{TAIL}*: labels with 1 to 5 training rows; *{UNSEEN}*: named labels without a training row. "
-    "Times are CPU time of one core without the encoding of rows and names; of one row, what it takes beyond its own encoding. "
-    "One seed, but where several are named. "
+    "Times are CPU time of one core without the encoding of rows and names; of one row, what it takes beyond "
+    "its own encoding. One seed, but where several are named. "
 )
 HARM = (
-    "Evidence that is worth nothing, or little, beside the texts and names: what it adds, in points of nDCG@5 "
-    f"and of P@1, mean of {SEEDS} seeds. *{RANDOM}*: a block of 256; *{SHUFFLED}*: MiniLM's, of the wrong row, "
-    f"with vectors of labels; *{STATIC}*: distilled from MiniLM; *{NOISE}*: 8 columns; *{GIVEN}*: 20 labels a "
-    f"row with scores, beside our own; *{IDS}*: against a fit without names."
+    "Evidence that is worth nothing, or little, beside texts and names: what it adds, in points of nDCG@5 "
+    f"and of P@1, mean of {SEEDS} seeds. *{RANDOM}*: a block of 256; *{SHUFFLED}*: MiniLM's, of the wrong "
+    f"row, with vectors of labels; *{STATIC}*: distilled from MiniLM; *{NOISE}*: 8 columns; *{GIVEN}*: 20 "
+    f"labels a row with scores, beside our own; *{IDS}*: against a fit without names."
 )
 
 

@@ -82,7 +82,7 @@ class System:
         return {"rows": {**values, "fit s": fit_s, "row ms": row_ms, **figures}}, {}
 
     def of_unseen(self, Y_test: sp.csr_matrix, ranking: Any) -> dict[str, float]:
-        """The share of the pairs with labels that have a name and no training row which the first ten hold."""
+        """The share of the pairs with named labels without a training row which the first ten hold."""
         seen = np.asarray(self.Y.sum(axis=0)).ravel() > 0
         wanted = ~seen & np.array([bool(name) for name in self.names])
         pairs = sp.csr_matrix(Y_test @ sp.diags(wanted.astype(np.float32)))

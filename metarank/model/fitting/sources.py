@@ -123,7 +123,9 @@ def apart_from_vectors(sources: list[Source], blocks: Sequence[BlockColumns]) ->
     and a classifier spreads over its columns what few words say. Apart, the ranker learns what each is worth.
     """
     vectors = [block.name for block in blocks if block.kind == "vector"]
-    classifiers = [source for source in sources if source.scorer.is_classifier and not source.scorer.reads_given]
+    classifiers = [
+        source for source in sources if source.scorer.is_classifier and not source.scorer.reads_given
+    ]
     if not (vectors and classifiers) or BUT_VECTORS not in (block.name for block in blocks):
         return sources
     out = [
