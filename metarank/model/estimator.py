@@ -66,8 +66,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ----------
     shortlister : "auto", name, LabelScorer, list of names and LabelScorers, or None
         The sources that propose candidate labels: "neighbors", "names", "spelling", "mentions",
-        "label-vectors", "tail", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all". "auto"
-        ranks all labels up to 1,000, of sparse rows up to 100 (`metarank.model.fitting.auto`), None always.
+        "label-vectors", "bilinear", "tail", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml",
+        "one-vs-all". "auto" ranks all labels up to 1,000, of sparse rows up to 100
+        (`metarank.model.fitting.auto`), None always.
     features : "auto", "yang2012", or list of names and LabelScorers
         The sources that describe a pair. "yang2012" gives the 3k + 2 columns of the paper, k by
         cross-validation.

@@ -18,16 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 from clocks import clocked, cpu_seconds
 from list_quality import TAIL, tail_recall
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_union
 from sklearn.svm import LinearSVC
 
 import metarank
 from metarank import Encoder, MetaRanker, metrics
 from metarank.metrics.propensity import inv_propensity
 from metarank.types.candidates import Candidates
+from systems.fusion.texts import one_vs_rest, words_and_letters
 
 UNSEEN = "unseen R@10"
 METRICS = ("P@1", "nDCG@5", "PSP@5", "nDCG@10")
@@ -159,24 +157,14 @@ class System:
     # --- ways that one would write --------------------------------------------------------
 
     def svc(self) -> tuple[Any, float, dict[str, float]]:
-        """Words and pairs of words, and letters within words by threes to fives."""
-        grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
-        both = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), grams)
-        return self.one_vs_rest(both.fit_transform(self.texts), both.transform, LinearSVC())
+        both = words_and_letters()
+        return self.by_label(LinearSVC(), both.fit_transform(self.texts), both.transform)
 
     def logistic(self) -> tuple[Any, float, dict[str, float]]:
         encode = encoder("MiniLM").encode
-        return self.one_vs_rest(encode(self.texts), encode, LogisticRegression(C=10, max_iter=1000))
+        return self.by_label(LogisticRegression(C=10, max_iter=1000), encode(self.texts), encode)
 
-    def one_vs_rest(self, X: Any, encode: Any, classifier: Any) -> tuple[Any, float, dict[str, float]]:
-        # A label without a row would be given a margin of 0, above those of most others.
-        shown = np.flatnonzero(np.bincount(self.Y.indices, minlength=self.Y.shape[1]))
-        model = OneVsRestClassifier(classifier)
-        fit_s = clocked(lambda: model.fit(X, self.Y[:, shown]))
-
-        def answer(new: list[str]) -> np.ndarray:
-            scores = np.full((len(new), self.Y.shape[1]), -np.inf)
-            scores[:, shown] = model.decision_function(encode(new))
-            return scores
-
-        return answer, fit_s, {}
+    def by_label(self, classifier: Any, X: Any, encode: Any) -> tuple[Any, float, dict[str, float]]:
+        found: list[Any] = []
+        fit_s = clocked(lambda: found.append(one_vs_rest(classifier, X, self.Y)))
+        return (lambda new: found[0](encode(new))), fit_s, {}

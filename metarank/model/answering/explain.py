@@ -26,8 +26,8 @@ NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guess
 DIGITS = 3
 # The number of columns on a page.
 _SHOWN = 8
-# The place among all labels down to which a label is said to mean nearly the same as the row.
-_NEAR = 10
+# The least cosine, and the largest place and share of all labels, at which a label means nearly the same.
+_LEAST_COSINE, _LAST_PLACE, _NEAREST_SHARE = 0.5, 10, 0.01
 
 
 def said_of_unknown_rows(unknown: np.ndarray) -> str:
@@ -85,8 +85,8 @@ class Explanation:
     without_evidence : bool
         Whether the row is without evidence, so that score and probability come from the label's frequency.
     nearness : (float, int, int) or None
-        Where labels have vectors: the cosine of the row and the label, its place among those of all labels
-        (1 is the nearest), and the number of labels.
+        Where an encoder reads texts and names: the cosine of the row and the label, its place among those of
+        all labels (1 is the nearest), and the number of labels.
 
     Examples
     --------
@@ -131,9 +131,9 @@ class Explanation:
             lines.append("  no candidate of this row: described as if it had been proposed")
         if self.nearness is not None:
             cosine, place, n_labels = self.nearness
-            near = (
-                "means nearly the same as its name" if place <= _NEAR else "meaning beside that of its name"
-            )
+            last = max(1, min(_LAST_PLACE, int(_NEAREST_SHARE * n_labels)))
+            is_near = cosine >= _LEAST_COSINE and place <= last
+            near = "means nearly the same as its name" if is_near else "meaning beside that of its name"
             lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
             lines.append("  nearest training points with this label:")
@@ -273,7 +273,8 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
 
 
 def _nearness(model: FittedModel, features: Features, label: int) -> tuple[float, int, int] | None:
-    for scorer in model.scorers:
+    has_encoder = getattr(model.encoder, "meaning", None) is not None
+    for scorer in model.scorers if has_encoder else ():
         if type(scorer) is LabelVectorScorer:
             cosines = scorer.cosines(features)[0]
             return float(cosines[label]), 1 + int(np.sum(cosines > cosines[label])), model.n_labels

@@ -1,4 +1,4 @@
-"""`LabelVectorScorer`: how near is a row to the vector that a user gave of the label?"""
+"""`LabelVectorScorer`: how near is a row to the vector of the label, of an encoder or a user's own?"""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,26 @@ def make(source: Path, folder: Path) -> dict[str, Any]:
     }
 
 
+def words_and_letters() -> Any:
+    """Words and pairs of words, and letters within words by threes to fives."""
+    grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    return make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), grams)
+
+
+def one_vs_rest(classifier: Any, X: Any, Y: sp.csr_matrix) -> Callable[[Any], np.ndarray]:
+    """The scores of all labels of new rows, by a classifier for each label with a row."""
+    # A label without a row would be given a margin of 0, above those of most others.
+    shown = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+    model = OneVsRestClassifier(classifier).fit(X, Y[:, shown])
+
+    def scores(new: Any) -> np.ndarray:
+        out = np.full((new.shape[0], Y.shape[1]), -np.inf)
+        out[:, shown] = model.decision_function(new)
+        return out
+
+    return scores
+
+
 class System:
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version, self.seed, self.way = metarank.__version__, params["random_state"], params["way"]
@@ -61,19 +82,9 @@ class System:
         return lambda new: best(words.transform(new) @ index, NEIGHBOURS) @ self.Y
 
     def svc(self) -> Any:
-        """Words and pairs of words, and letters within words by threes to fives."""
-        grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
-        both = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), grams)
-        # A label without a row would be given a margin of 0, above those of most others.
-        shown = np.flatnonzero(np.bincount(self.Y.indices, minlength=self.Y.shape[1]))
-        model = OneVsRestClassifier(LinearSVC()).fit(both.fit_transform(self.texts), self.Y[:, shown])
-
-        def answer(new: list[str]) -> np.ndarray:
-            scores = np.full((len(new), self.Y.shape[1]), -np.inf)
-            scores[:, shown] = model.decision_function(both.transform(new))
-            return scores
-
-        return answer
+        both = words_and_letters()
+        scores = one_vs_rest(LinearSVC(), both.fit_transform(self.texts), self.Y)
+        return lambda new: scores(both.transform(new))
 
     def metarank(self) -> Any:
         model = MetaRanker(n_jobs=1, random_state=self.seed)
