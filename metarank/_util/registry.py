@@ -61,7 +61,7 @@ SOURCES = {
     "label-vectors": SourceEntry(
         "LabelVectorScorer", "metarank.scorers.names.given_vectors", asked_as="label-vectors"
     ),
-    "bilinear": SourceEntry("Bilinear", "metarank.scorers.names.bilinear", asked_as="bilinear"),
+    "two-sided": SourceEntry("TwoSided", "metarank.scorers.names.two_sided", asked_as="two-sided"),
     "one-vs-all": SourceEntry("OneVsAll", "metarank.scorers.linear.one_vs_all", asked_as="one-vs-all"),
     "parabel": SourceEntry("Parabel", "metarank.scorers.trees.parabel", asked_as="parabel"),
     "xreg": SourceEntry("XReg", "metarank.scorers.trees.xreg", asked_as="xreg"),

@@ -66,7 +66,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ----------
     shortlister : "auto", name, LabelScorer, list of names and LabelScorers, or None
         The sources that propose candidate labels: "neighbors", "names", "spelling", "mentions",
-        "label-vectors", "bilinear", "tail", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml",
+        "label-vectors", "two-sided", "tail", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml",
         "one-vs-all". "auto" ranks all labels up to 1,000, of sparse rows up to 100
         (`metarank.model.fitting.auto`), None always.
     features : "auto", "yang2012", or list of names and LabelScorers

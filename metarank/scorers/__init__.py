@@ -6,7 +6,7 @@
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
 - `NameScorer`, `SpellingScorer`: what the names of labels say; `NameMentions`: where a text
   mentions them; `NameRecord`: how far rows bear them out.
-- `LabelVectorScorer`: vectors of labels; `Bilinear` compares rows with them by what training rows teach.
+- `LabelVectorScorer`: vectors of labels; `TwoSided` compares rows with them as training rows teach.
 
 One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
 name or as objects; those that are also used alone stand in `metarank.shortlist`. The names that
@@ -29,10 +29,10 @@ if TYPE_CHECKING:  # what type checkers know by its class
     from metarank.scorers.classical.kernel_svm import KernelSVM as KernelSVM
     from metarank.scorers.linear.linear_svm import LinearClassifier as LinearClassifier
     from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
-    from metarank.scorers.names.bilinear import Bilinear as Bilinear
     from metarank.scorers.names.given_vectors import LabelVectorScorer as LabelVectorScorer
     from metarank.scorers.names.mentions import NameMentions as NameMentions
     from metarank.scorers.names.record import NameRecord as NameRecord
+    from metarank.scorers.names.two_sided import TwoSided as TwoSided
     from metarank.scorers.names.words import NameScorer as NameScorer
     from metarank.scorers.names.words import SpellingScorer as SpellingScorer
     from metarank.scorers.neighbors.centroids import Centroids as Centroids

@@ -157,7 +157,7 @@ SPARSE = ("parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all", 
 
 @pytest.mark.check_beyond(6)
 @pytest.mark.parametrize(
-    "name", sorted(set(named_scorers()) - {"names", "spelling", "mentions", "label-vectors", "bilinear"})
+    "name", sorted(set(named_scorers()) - {"names", "spelling", "mentions", "label-vectors", "two-sided"})
 )
 def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
     rng = np.random.default_rng(0)

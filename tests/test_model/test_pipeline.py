@@ -204,7 +204,7 @@ def every_scorer(sparse: bool) -> list:
     known = named_scorers()
     names = (
         set(known)
-        - {"names", "spelling", "mentions", "name-record", "label-vectors", "bilinear"}
+        - {"names", "spelling", "mentions", "name-record", "label-vectors", "two-sided"}
         - ({"rbf-svm", "rbf-ridge", "laplacian-ridge"} if sparse else set())
     )
     return [known[name](**smaller.get(name, {})) for name in sorted(names)]

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, load
 from metarank.data import LabelDescriptions, make_multilabel
-from metarank.scorers.names.bilinear import Bilinear
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.candidates import Candidates
 from metarank.types.label_names import LabelVectors
@@ -47,20 +46,6 @@ def test_cosines_and_proposals_agree_with_their_twins(layout):
         order = np.argsort(-found[row], kind="stable")[:3]
         inside = slice(best.indptr[row], best.indptr[row + 1])
         np.testing.assert_array_equal(best.labels[inside], np.sort(order[found[row][order] > 0]))
-
-
-@pytest.mark.parametrize("layout", ["dense", "sparse"])
-def test_the_bilinear_form_solves_its_normal_equations(layout):
-    X, V = drawn()
-    Y = sp.random(7, 9, 0.3, "csr", np.float32, random_state=0)
-    shown = X if layout == "dense" else sp.csr_matrix(X)
-    view = TrainingSet(shown, Y, np.zeros(7), label_vectors=LabelVectors(V)).view()
-    E, L = (A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-9) for A in (X.astype(float), V))
-    of_rows, of_labels = (A.T @ A + 0.1 * np.trace(A.T @ A) / 5 * np.eye(5) for A in (E, L))
-    right = E.T @ (Y.toarray() > 0) @ L
-    W = np.linalg.solve(np.kron(of_rows, of_labels), right.ravel()).reshape(5, 5)
-    found = Bilinear().fit(view).score(shown, Candidates.all_labels(7, 9))["bilinear"].reshape(7, 9)
-    np.testing.assert_allclose(found, E @ W @ L.T, atol=1e-5)
 
 
 def test_the_graph_proposes_what_comparison_finds(monkeypatch):

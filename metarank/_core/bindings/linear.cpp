@@ -1,6 +1,7 @@
 // Linear classifiers: training, scores, look-up by feature.
 #include "../linear_scores.h"
 #include "../one_vs_all.h"
+#include "../two_sided.h"
 #include "../weight_index.h"
 #include "bindings.h"
 
@@ -32,6 +33,12 @@ void bind_linear(nb::module_& m) {
        {"X", "label_indptr", "label_rows", "positive_cost", "order", "factor", "options", "n_threads"});
   bind(m, "linear_scores_dense", &linear_scores_dense, {"X", "W", "bias", "indptr", "labels", "n_threads"});
   bind(m, "linear_scores_sparse", &linear_scores_sparse, {"X", "W", "bias", "indptr", "labels", "n_threads"});
+  bind_options(m, "TwoSidedOptions", Field{"epochs", &TwoSidedOptions::epochs},
+               Field{"batch", &TwoSidedOptions::batch}, Field{"n_drawn", &TwoSidedOptions::n_drawn},
+               Field{"matrix_rate", &TwoSidedOptions::matrix_rate}, Field{"offset_rate", &TwoSidedOptions::offset_rate},
+               Field{"scale", &TwoSidedOptions::scale}, Field{"seed", &TwoSidedOptions::seed});
+  bind(m, "train_two_sided", &train_two_sided,
+       {"rows", "labels", "indptr", "relevant", "hard", "cumulated", "options", "n_threads"});
   bind_weight_index<int16_t>(m, "QuantisedWeightIndex");
   bind_weight_index<float>(m, "ExactWeightIndex");
 }

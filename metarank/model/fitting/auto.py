@@ -225,13 +225,13 @@ def choose_features(
         if sizes.has_names:
             near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
             near.append(known["name-record"]())
-        near += [known["bilinear"]()] if sizes.has_vectors else []
+        near += [known["two-sided"]()] if sizes.has_vectors else []
         scorers = [*near, *shortlisters]
         note("features: " + ", ".join(type(s).__name__ for s in scorers))
         return scorers
     names = _auto_features(sizes, effort)
     names += ["names", "name-record"] if sizes.has_names else []
-    names += ["label-vectors", "bilinear"] if sizes.has_vectors else []
+    names += ["label-vectors", "two-sided"] if sizes.has_vectors else []
     proposers = [s for s in shortlisters if s.is_classifier]
     note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
     return [known[name]() for name in names] + proposers
