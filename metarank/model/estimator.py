@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Unpack, overload
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
@@ -43,6 +43,7 @@ from metarank.model.fitting.auto import FitOptions, check_parameters, plain
 from metarank.model.fitting.fit import fit_model
 from metarank.model.fitting.inputs import FitArguments, read_training
 from metarank.model.fitting.stages import LocalStages
+from metarank.model.fitting.without_rows import fit_without_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
@@ -169,7 +170,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     @shows_progress
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         Y: Any = None,
         *,
         y: Any = None,
@@ -255,7 +256,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
             if not isinstance(self.random_state, Integral):
                 note(f"random_state: {options.seed}, drawn; it repeats this fit")
             given = read_training(X, Y, asked, options)
-            fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
+            if given.labels.Y.nnz:
+                fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
+            else:
+                fitted = fit_without_rows(given)
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_: FittedModel = replace(fitted, choices=notes)
         self._given_ = remembered(plain(params))
@@ -316,8 +320,16 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
             return self.fit(X, Y)
+        if not self.n_rows_:
+            return self._first_rows(X, Y)
         with single_threaded_blas():
             self.fitted_ = with_more_rows(self.fitted_, X, Y, resolve_n_jobs(self.n_jobs))
+        return self
+
+    def _first_rows(self, X: Any, Y: Any) -> MetaRanker:
+        """An ordinary fit with the labels, and the encoder, of a model that has no rows yet."""
+        new = clone(self).set_params(encoder=getattr(self.encoder_, "meaning", None))
+        self.fitted_ = new.fit(X, Y, labels=self.labels_).fitted_
         return self
 
     # --- prediction ----------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal, Self
@@ -164,7 +164,7 @@ class LinearRanker(Ranker):
     array([3, 0, 2, 1])
     """
 
-    loss: Literal["logistic", "listnet", "ranksvm", "svmmap"] = "listnet"
+    loss: Literal["logistic", "listnet", "ranksvm", "svmmap", "fixed"] = "listnet"
     l2: float | Literal["auto"] = "auto"
 
     saved: ClassVar[Spec] = saved_with(
@@ -173,6 +173,14 @@ class LinearRanker(Ranker):
         Number("intercept_"),
         Number("l2_", 0),
     )
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float]) -> LinearRanker:
+        """The ranker whose score is the sum of the columns by these weights, which no loss has found."""
+        out = cls(loss="fixed")
+        out.names_, out.weights_ = list(weights), np.array(list(weights.values()), np.float64)
+        out.mean_, out.intercept_, out.l2_ = np.zeros(len(weights)), 0.0, 0.0
+        return out
 
     @property
     def name(self) -> str:
