@@ -111,6 +111,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     Attributes
     ----------
     n_features_in_, n_labels_, n_rows_ : int
+        The number of training rows is 0 where no row has labels.
     classes_ : array (L,) of names, or of 0 .. L-1
     label_names_ : list of str or None; label_table_ : LabelTable; labels_ : LabelDescriptions or None
         Names, names and ids, and what else is known of the labels, those removed included.
@@ -188,6 +189,11 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
+        With `labels` and no Y, no row has labels: they are ranked by what they mean (`encoder`) and by their
+        names, by fixed weights (`metarank.model.fitting.without_rows`). The scores order labels and are no
+        probabilities; what needs these raises a ValueError. X, if given, are texts such as will be ranked,
+        which tell how rare words are. Parameters of what is learned wait for the rows of `partial_fit`.
+
         A ValueError or TypeError names an input or parameter that breaks its rule.
 
         Parameters
@@ -195,7 +201,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         X : array-like or sparse (n, d), data frame, list of n texts, dict of blocks, or Dataset
             A dict of names to texts, vectors (n, d), numbers, categories or sparse features, or a data frame
             with columns that are not numbers, holds blocks; see `metarank.data.Blocks.of`. None if candidates
-            are given.
+            are given, or `labels` alone.
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
             Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
             order of value, unless `n_labels` is given. A dict by objective ("relevance", "engagement", ...)
@@ -315,7 +321,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
         """Add training rows without a new fit, as `update_labels` changes labels. An unfitted one is fitted.
 
-        All labels must be labels of the model. Grades count as relevant if > 0. Raises as `update_labels`.
+        A model without rows is fitted on these as by ``fit(X, Y, labels=...)`` with its table of labels, to
+        the same bytes; the texts of its first fit play no part any more. Of any other all labels must be
+        labels of the model. Grades count as relevant if > 0. Raises as `update_labels`.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):

@@ -148,6 +148,7 @@ class LinearRanker(Ranker):
         * "svmmap": the mean over lists of ``max_y [1 - AP(y) + w.psi(x, y)] - w.psi(x, y*)``, a bound on 1 -
           MAP (Yue & Finley 2007, problem 1 with margin rescaling; their C is 1 / l2). The most violated
           ranking is found exactly by their Algorithm 1. Grades count as relevant or not.
+        * "fixed": none. The weights are those that `of` was given.
     l2 : float or "auto"
         Penalty; "auto" chooses by cross-validation over the folds of the lists.
 

@@ -205,7 +205,9 @@ def _table_alone(X: Any, Y: Any, asked: FitArguments) -> LabelDescriptions | Non
         return None
     for name, value in asked._asdict().items():
         if not (value is None or name == "labels" or (name == "candidates_mode" and value == "only")):
-            raise ValueError(f"{name} must be left out where no row has labels, got {value!r:.80}: it needs Y")
+            raise ValueError(
+                f"{name} must be left out where no row has labels, got {value!r:.80}: it needs Y"
+            )
     return as_labels(asked.labels) if own is None else own
 
 

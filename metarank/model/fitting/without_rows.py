@@ -29,14 +29,10 @@ from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
 
-# What the kinds of evidence weigh; columns of one kind share its weight. Of 1:1:0 to 4:1:1 and with five other
-# columns, with texts and without, near the best on 1,500 training rows each of LLMs4Subjects-dev-en and
-# tib_records_en. nDCG@5 of the first: the cosine alone .393, words of names alone .389, so weighed .465.
-WEIGHTS = {
-    ("vector_cosine",): 3.0,
-    ("name_cosine", "best_name_cosine"): 1.0,
-    ("mention_alone",): 1.0,
-}
+# What the kinds of evidence weigh; columns of one kind share its weight. Of 1:1:0 to 4:1:1, and with five other
+# columns, near the best on 1,500 training rows each of LLMs4Subjects-dev-en and tib_records_en. nDCG@5 of the
+# first: the cosine alone .393, the words of names alone .389, so weighed .464.
+WEIGHTS = {("vector_cosine",): 3.0, ("name_cosine", "best_name_cosine"): 1.0, ("mention_alone",): 1.0}
 
 
 def fit_without_rows(given: TrainingInput) -> FittedModel:
@@ -49,8 +45,7 @@ def fit_without_rows(given: TrainingInput) -> FittedModel:
     """
     texts = texts_of_labels(given)
     scorers = _label_free(given, texts)
-    sizes = Sizes(given.n_rows, given.n_labels, is_sparse=sp.issparse(given.X))
-    whole = given.n_labels <= sizes.most_ranked_whole
+    whole = given.n_labels <= Sizes(0, given.n_labels, sp.issparse(given.X)).most_ranked_whole
     chosen = replace(given.options, features=scorers, shortlister=None if whole else scorers)
     sources = chosen_sources(replace(given, options=chosen), texts.rows)
     data = training_set(with_word_order(given, sources), sources, texts)
@@ -59,11 +54,9 @@ def fit_without_rows(given: TrainingInput) -> FittedModel:
     weights = _weights(describers(sources), data)
     told = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
     note(f"ranker: fixed weights, since no row has labels: {told}; scores are no probabilities")
-    ranked = RankedPairs(
-        LinearRanker.of(weights), np.zeros(0), list(weights), [], np.array(list(weights.values()))
-    )
-    none = np.zeros(0, np.int64)
-    missing = MissingPairs(none, none.astype(np.int32), none.astype(np.float32))
+    shares = np.array(list(weights.values()))
+    ranked = RankedPairs(LinearRanker.of(weights), np.zeros(0), list(weights), [], shares)
+    missing = MissingPairs(*(np.zeros(0, kind) for kind in (np.int64, np.int32, np.float32)))
     no_rows = replace(given.labels, Y=given.labels.Y[:0])
     given = replace(given, X=given.X[:0], labels=no_rows, row_names=None)
     return assembled(given, sources, ranked, Judged(NoCuts(), 0.0, 0.0, missing, {}))
