@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metarank import Dataset, MetaRanker, data, load
+from metarank import Dataset, MetaRanker, load
 from metarank.apps.cli import main
 from metarank.apps.report.content import measure_report
 from metarank.apps.serve.answers import Answerer
@@ -24,7 +24,6 @@ TEXTS = [
 FIRST = ["green tea", "red wine", "roses", "red wine", "green tea"] * 4
 LABELS = [[name] for name in FIRST]
 PARTS = {"title": TEXTS, "body": TEXTS}
-NO_PROBABILITIES = r"no probabilities .* partial_fit\(X, Y\)"
 
 
 class Beginnings:
@@ -45,7 +44,7 @@ by_names_and_meaning = pytest.mark.parametrize("encoder", [None, Beginnings()], 
 
 @by_names_and_meaning
 @pytest.mark.parametrize(
-    "X", [None, TEXTS, Dataset(texts=TEXTS), PARTS], ids=["none", "texts", "set", "blocks"]
+    "X", [None, TEXTS, Dataset(texts=TEXTS), PARTS], ids=["none", "texts", "set", "parts"]
 )
 def test_it_ranks_explains_and_is_saved(encoder, X, tmp_path):
     model, asked = fitted(encoder, X), PARTS if X is PARTS else TEXTS
@@ -72,30 +71,33 @@ def test_rows_make_it_the_model_of_an_ordinary_fit(encoder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    "refused",
     [
-        (lambda: fitted().predict_proba(TEXTS), NO_PROBABILITIES),
-        (lambda: fitted().predict(TEXTS), NO_PROBABILITIES),
-        (lambda: fitted().predict(TEXTS, "recall>=0.9"), NO_PROBABILITIES),
-        (lambda: fitted().rank_points(TEXTS), NO_PROBABILITIES),
-        (lambda: fitted().review_queue(TEXTS), NO_PROBABILITIES),
-        (lambda: Evaluation(fitted(), TEXTS, LABELS).values(["micro-F1"]), NO_PROBABILITIES),
-        (lambda: fitted().update_labels(add=["beer"]), "fit the labels of now"),
-        (lambda: MetaRanker().fit(TEXTS), "Y, or labels, is required"),
-        (
-            lambda: MetaRanker().fit(TEXTS, labels=TABLE, groups=[0]),
-            "groups must be left out where no row has",
-        ),
-        (
-            lambda: MetaRanker().fit(TEXTS, labels=TABLE, candidates_mode="union"),
-            "candidates_mode must be left",
-        ),
-        (lambda: MetaRanker().fit(np.eye(3), labels=TABLE), "labels must have names, and X texts, or both"),
+        lambda model: model.predict_proba(TEXTS),
+        lambda model: model.predict(TEXTS),
+        lambda model: model.predict(TEXTS, "recall>=0.9"),
+        lambda model: model.rank_points(TEXTS),
+        lambda model: model.review_queue(TEXTS),
+        lambda model: Evaluation(model, TEXTS, LABELS).values(["micro-F1"]),
     ],
 )
-def test_what_needs_rows_is_refused_by_name(refused, message):
+def test_what_needs_probabilities_is_refused(refused):
+    with pytest.raises(ValueError, match=r"no probabilities .* partial_fit\(X, Y\)"):
+        refused(fitted())
+
+
+@pytest.mark.parametrize(
+    ("X", "more", "message"),
+    [
+        (TEXTS, {}, "Y, or labels, is required"),
+        (TEXTS, {"labels": TABLE, "groups": [0]}, "groups must be left out where no row has labels"),
+        (TEXTS, {"labels": TABLE, "candidates_mode": "union"}, "candidates_mode must be left out"),
+        (np.eye(3), {"labels": TABLE}, "labels must have names, and X texts, or both vectors"),
+    ],
+)
+def test_what_is_missing_is_named(X, more, message):
     with pytest.raises(ValueError, match=message):
-        refused()
+        MetaRanker().fit(X, **more)
 
 
 def test_the_order_is_measured_served_and_reported():
@@ -110,9 +112,9 @@ def test_the_order_is_measured_served_and_reported():
 
 
 def test_commands(tmp_path, capsys):
-    labels, rows, model = (str(tmp_path / name) for name in ("labels.csv", "rows.jsonl", "model"))
-    data.save(Dataset(texts=TEXTS, Y=LABELS), rows)
+    labels, rows, model = (str(tmp_path / name) for name in ("labels.csv", "rows.csv", "model"))
     (tmp_path / "labels.csv").write_text("name\nred wine\ngreen tea\nroses\n")
+    (tmp_path / "rows.csv").write_text("text,labels\n" + "".join(f"{x},{y}\n" for x, y in zip(TEXTS, FIRST)))
     assert main(["train", "--labels", labels, "--model", model, "--quiet"]) == 0
     assert "no probabilities" in capsys.readouterr().out
     assert main(["update", model, "--rows", rows]) == 0
