@@ -70,34 +70,10 @@ def test_rows_make_it_the_model_of_an_ordinary_fit(encoder, tmp_path):
             assert (tmp_path / "taught" / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
-        lambda model: model.predict_proba(TEXTS),
-        lambda model: model.predict(TEXTS),
-        lambda model: model.predict(TEXTS, "recall>=0.9"),
-        lambda model: model.rank_points(TEXTS),
-        lambda model: model.review_queue(TEXTS),
-        lambda model: Evaluation(model, TEXTS, LABELS).values(["micro-F1"]),
-    ],
-)
-def test_what_needs_probabilities_is_refused(refused):
+@pytest.mark.parametrize("asked", ["predict_proba", "predict", "rank_points", "review_queue"])
+def test_what_needs_probabilities_is_refused(asked):
     with pytest.raises(ValueError, match=r"no probabilities .* partial_fit\(X, Y\)"):
-        refused(fitted())
-
-
-@pytest.mark.parametrize(
-    ("X", "more", "message"),
-    [
-        (TEXTS, {}, "Y, or labels, is required"),
-        (TEXTS, {"labels": TABLE, "groups": [0]}, "groups must be left out where no row has labels"),
-        (TEXTS, {"labels": TABLE, "candidates_mode": "union"}, "candidates_mode must be left out"),
-        (np.eye(3), {"labels": TABLE}, "labels must have names, and X texts, or both vectors"),
-    ],
-)
-def test_what_is_missing_is_named(X, more, message):
-    with pytest.raises(ValueError, match=message):
-        MetaRanker().fit(X, **more)
+        getattr(fitted(), asked)(TEXTS)
 
 
 def test_the_order_is_measured_served_and_reported():
@@ -106,6 +82,8 @@ def test_the_order_is_measured_served_and_reported():
     found = evaluation.values(evaluation.default_names())
     assert found["P@1"] == model.score(test) == 1
     assert not {"micro-F1", "PSP@5"} & found.keys()
+    with pytest.raises(ValueError, match="no probabilities"):
+        evaluation.values(["micro-F1"])
     assert measure_report(model, test).reliability is None
     assert Answerer(model).facts()["optimize"] == []
     assert Answerer(model).rank(b'{"instance": "tea"}')["rankings"][0][0]["name"] == "green tea"
