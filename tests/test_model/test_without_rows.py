@@ -97,5 +97,5 @@ def test_commands(tmp_path, capsys):
     assert "no probabilities" in capsys.readouterr().out
     assert main(["update", model, "--rows", rows]) == 0
     assert load(model).n_rows_ == len(TEXTS)
-    assert main(["train", "--model", str(tmp_path / "other")]) != 0
-    assert "TRAIN is required, or --labels" in capsys.readouterr().err
+    assert main(["train", "--labels", labels, "--model", model, "--overwrite", "--text-column", "text"]) != 0
+    assert "TRAIN is required with --text-column" in capsys.readouterr().err

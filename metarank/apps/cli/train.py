@@ -110,12 +110,9 @@ def run(args: argparse.Namespace) -> None:
     labels = None if args.labels is None else read_labels(args.labels)
     if args.vocab is not None:
         labels = read_vocabulary(args.vocab, _language_of_names(args.language))
-    dataset: Dataset | None = None
-    limits: dict[str, Any] = {"groups": args.groups_column, "negatives": args.negatives_column}
-    if args.train is not None:
-        dataset, limits = _rows(args)
-    elif labels is None:
+    if args.train is None and labels is None:
         raise ValueError("TRAIN is required, or --labels or --vocab, for labels to be ranked without rows")
+    dataset, limits = _rows(args)
     if args.candidates is not None or args.pair_features is not None or args.candidates_mode != "only":
         limits |= {
             "candidates": read_pairs(args.candidates),
@@ -139,11 +136,16 @@ def run(args: argparse.Namespace) -> None:
     print(*(choice for choice in model.choices_ if choice.startswith("held-out quality: ")), sep="\n")
 
 
-def _rows(args: argparse.Namespace) -> tuple[Dataset, dict[str, Any]]:
-    """The rows of TRAIN, and what columns of it say of them."""
+def _rows(args: argparse.Namespace) -> tuple[Dataset | None, dict[str, Any]]:
+    """The rows of TRAIN, and what columns of it say of them; without TRAIN no option may be about it."""
     from metarank.apps.cli._reading import check_has_labels, read_dataset, row_columns
     from metarank.data.tables import read_elsewhere
 
+    if args.train is None:
+        for option in (*READING.split()[1:], "--groups-column", "--negatives-column"):
+            if getattr(args, option[2:].replace("-", "_")):
+                raise ValueError(f"TRAIN is required with {option}, which says how it is read")
+        return None, {}
     with read_elsewhere(filter(None, (args.groups_column, args.negatives_column))):
         dataset = read_dataset(args.train, args)
     check_has_labels(dataset, args.train)

@@ -122,9 +122,8 @@ class Explanation:
 
     def __str__(self) -> str:
         name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
-        lines = [f"{name}: rank {self.rank} of {self.n_candidates}, score {self.score:.{DIGITS}f}"]
-        known = self.probability is not None
-        lines[0] += f", probability {self.probability:.2f}" if known else ", which is no probability"
+        said = "which is no probability" if self.probability is None else f"probability {self.probability:.2f}"
+        lines = [f"{name}: rank {self.rank} of {self.n_candidates}, score {self.score:.{DIGITS}f}, {said}"]
         if self.without_evidence:
             lines.append(f"  {NOTHING_KNOWN}")
         if not self.is_candidate:
