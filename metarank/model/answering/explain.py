@@ -122,7 +122,8 @@ class Explanation:
 
     def __str__(self) -> str:
         name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
-        said = "which is no probability" if self.probability is None else f"probability {self.probability:.2f}"
+        p = self.probability
+        said = "which is no probability" if p is None else f"probability {p:.2f}"
         lines = [f"{name}: rank {self.rank} of {self.n_candidates}, score {self.score:.{DIGITS}f}, {said}"]
         if self.without_evidence:
             lines.append(f"  {NOTHING_KNOWN}")
