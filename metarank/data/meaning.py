@@ -195,13 +195,18 @@ def with_meaning(table: LabelDescriptions, encoder: Encoder) -> LabelDescription
     shape = len(table), encoder.n_features
     vectors = np.zeros(shape, np.float32) if table.vectors is None else table.vectors.copy()
     blank = np.flatnonzero(~vectors.any(axis=1))
-    others = table.alternative_names or [[]] * len(table)
-    named = [", ".join(filter(None, [table.names[i].strip(), *others[i]])) for i in blank.tolist()]
-    longer = None if table.descriptions is None else [table.descriptions[i] for i in blank.tolist()]
-    vectors[blank] = encoder.encode(label_phrases(named, longer))
+    written = written_of(table)
+    vectors[blank] = encoder.encode([written[i] for i in blank.tolist()])
     out = copy.copy(table)
     out.vectors = vectors
     return out
+
+
+def written_of(table: LabelDescriptions) -> list[str]:
+    """All that is written of each label: its names, and its description."""
+    others = table.alternative_names or [[]] * len(table)
+    named = [", ".join(filter(None, [name.strip(), *more])) for name, more in zip(table.names, others)]
+    return label_phrases(named, table.descriptions)
 
 
 def _loaded(name: str, only_local: bool) -> Any:

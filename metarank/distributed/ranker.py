@@ -81,7 +81,7 @@ class DaskMetaRanker(MetaRanker):
         finally:
             stages.close()
 
-    def fit(self, X: Any, Y: Any = None, **options: Any) -> DaskMetaRanker:
+    def fit(self, X: Any = None, Y: Any = None, **options: Any) -> DaskMetaRanker:
         """As `MetaRanker.fit`. X may also be `Partitions` (see `read`), which workers read and this process
         joins, since a fit needs all rows. `candidates` and `pair_features` are for `MetaRanker`.
         """

@@ -349,6 +349,8 @@ def training_rows_of(model: FittedModel) -> tuple[Features, sp.csr_matrix]:
     """
     if model.objective_names is not None:
         raise ValueError(_OBJECTIVES)
+    if not model.n_rows:
+        raise ValueError("a model without training rows does not change its labels: fit the labels of now")
     scorers = [source.scorer for source in model.sources]
     for scorer in scorers:
         if (rows := scorer.training_labels()) is not None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Unpack, overload
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
@@ -43,6 +43,7 @@ from metarank.model.fitting.auto import FitOptions, check_parameters, plain
 from metarank.model.fitting.fit import fit_model
 from metarank.model.fitting.inputs import FitArguments, read_training
 from metarank.model.fitting.stages import LocalStages
+from metarank.model.fitting.without_rows import fit_without_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
@@ -110,6 +111,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     Attributes
     ----------
     n_features_in_, n_labels_, n_rows_ : int
+        The number of training rows is 0 where no row has labels.
     classes_ : array (L,) of names, or of 0 .. L-1
     label_names_ : list of str or None; label_table_ : LabelTable; labels_ : LabelDescriptions or None
         Names, names and ids, and what else is known of the labels, those removed included.
@@ -169,7 +171,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     @shows_progress
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         Y: Any = None,
         *,
         y: Any = None,
@@ -187,6 +189,11 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
+        With `labels` and no Y, no row has labels: they are ranked by what they mean (`encoder`) and by their
+        names, by fixed weights (`metarank.model.fitting.without_rows`). The scores order labels and are no
+        probabilities; what needs these raises a ValueError. X, if given, are texts such as will be ranked,
+        which tell how rare words are. Parameters of what is learned wait for the rows of `partial_fit`.
+
         A ValueError or TypeError names an input or parameter that breaks its rule.
 
         Parameters
@@ -194,7 +201,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         X : array-like or sparse (n, d), data frame, list of n texts, dict of blocks, or Dataset
             A dict of names to texts, vectors (n, d), numbers, categories or sparse features, or a data frame
             with columns that are not numbers, holds blocks; see `metarank.data.Blocks.of`. None if candidates
-            are given.
+            are given, or `labels` alone.
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
             Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
             order of value, unless `n_labels` is given. A dict by objective ("relevance", "engagement", ...)
@@ -255,7 +262,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
             if not isinstance(self.random_state, Integral):
                 note(f"random_state: {options.seed}, drawn; it repeats this fit")
             given = read_training(X, Y, asked, options)
-            fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
+            if given.labels.Y.nnz:
+                fitted = fit_model(given, lambda data: self._at_work(data, n_jobs))
+            else:
+                fitted = fit_without_rows(given)
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_: FittedModel = replace(fitted, choices=notes)
         self._given_ = remembered(plain(params))
@@ -311,13 +321,23 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
         """Add training rows without a new fit, as `update_labels` changes labels. An unfitted one is fitted.
 
-        All labels must be labels of the model. Grades count as relevant if > 0. Raises as `update_labels`.
+        A model without rows is fitted on these as by ``fit(X, Y, labels=...)`` with its table of labels, to
+        the same bytes; the texts of its first fit play no part any more. Of any other all labels must be
+        labels of the model. Grades count as relevant if > 0. Raises as `update_labels`.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
             return self.fit(X, Y)
+        if not self.n_rows_:
+            return self._first_rows(X, Y)
         with single_threaded_blas():
             self.fitted_ = with_more_rows(self.fitted_, X, Y, resolve_n_jobs(self.n_jobs))
+        return self
+
+    def _first_rows(self, X: Any, Y: Any) -> MetaRanker:
+        """An ordinary fit with the labels, and the encoder, of a model that has no rows yet."""
+        new = clone(self).set_params(encoder=getattr(self.encoder_, "meaning", None))
+        self.fitted_ = new.fit(X, Y, labels=self.labels_).fitted_
         return self
 
     # --- prediction ----------------------------------------------------------

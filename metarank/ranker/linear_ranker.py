@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal, Self
@@ -148,6 +148,7 @@ class LinearRanker(Ranker):
         * "svmmap": the mean over lists of ``max_y [1 - AP(y) + w.psi(x, y)] - w.psi(x, y*)``, a bound on 1 -
           MAP (Yue & Finley 2007, problem 1 with margin rescaling; their C is 1 / l2). The most violated
           ranking is found exactly by their Algorithm 1. Grades count as relevant or not.
+        * "fixed": none. The weights are those that `of` was given.
     l2 : float or "auto"
         Penalty; "auto" chooses by cross-validation over the folds of the lists.
 
@@ -164,7 +165,7 @@ class LinearRanker(Ranker):
     array([3, 0, 2, 1])
     """
 
-    loss: Literal["logistic", "listnet", "ranksvm", "svmmap"] = "listnet"
+    loss: Literal["logistic", "listnet", "ranksvm", "svmmap", "fixed"] = "listnet"
     l2: float | Literal["auto"] = "auto"
 
     saved: ClassVar[Spec] = saved_with(
@@ -173,6 +174,14 @@ class LinearRanker(Ranker):
         Number("intercept_"),
         Number("l2_", 0),
     )
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float]) -> LinearRanker:
+        """The ranker whose score is the sum of the columns by these weights, which no loss has found."""
+        out = cls(loss="fixed")
+        out.names_, out.weights_ = list(weights), np.array(list(weights.values()), np.float64)
+        out.mean_, out.intercept_, out.l2_ = np.zeros(len(weights)), 0.0, 0.0
+        return out
 
     @property
     def name(self) -> str:

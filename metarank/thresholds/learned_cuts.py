@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from metarank._util.elementary import logistic
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Each, Flag, List, Number, Object, Text
-from metarank.persist.spec import Saved
+from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.cuts import Cut, ExpectedF1Cut, GlobalCut, HalfCut, HalfF1Cut, LabelCut
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
@@ -53,6 +53,10 @@ _STANDARD_ERRORS = 2.0
 _BOOTSTRAPS = 100
 _SELECTION_FOLDS = 5
 _SELECTION_PAIRS = 200_000
+_REFUSAL = (
+    "this model has no training rows, so that its scores are no probabilities and cut no label sets: rank "
+    "orders the labels, and partial_fit(X, Y), with rows whose labels are known, teaches the rest"
+)
 # Keeps the folds of this module apart from those that made the scores.
 _SEED_SHIFT = 1_000_003
 
@@ -250,6 +254,35 @@ class LearnedCuts(Saved):
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
         return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
+
+
+class NoCuts(LearnedCuts):
+    """What stands for cuts and probabilities where no row taught any: it refuses whatever needs them.
+
+    Examples
+    --------
+    >>> NoCuts().check_metric("micro-f1")
+    Traceback (most recent call last):
+    ValueError: this model has no training rows, so that its scores are no probabilities ...
+    """
+
+    saved: ClassVar[Spec] = Spec()
+
+    def check_metric(self, optimize: str | None) -> str:
+        """Refuses."""
+        raise ValueError(_REFUSAL)
+
+    def _logits(self, *pairs: Any) -> np.ndarray:
+        raise ValueError(_REFUSAL)
+
+    @property
+    def scores_per_logit(self) -> float:
+        """0: no label is known to be rarer than another."""
+        return 0.0
+
+    def summary(self) -> str:
+        """One line for a person."""
+        return "none, since there are no training rows"
 
 
 def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray | None) -> np.ndarray:

@@ -558,7 +558,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
     [
         ([], "COMMAND"),
         (["dance"], "dance"),
-        (["train"], "TRAIN"),
+        (["train", "--model", "nowhere"], "TRAIN is required, or --labels"),
         (["train", "GOOD"], "--model"),
         (["train", "GOOD", "--model", "NEW", "--colour", "red"], "--colour"),
         (["train", "NOFILE", "--model", "NEW"], "NOFILE"),

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metarank._util.registry import SOURCES
 from metarank.apps.cli._options import READING, add_options, weight_or_auto
@@ -20,7 +20,8 @@ _SHOWN = ("P@1", "nDCG@5", "micro-F1")
 
 _OPTIONS = """
 train TRAIN              training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also
-                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input
+                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input; without it, labels of
+                         --labels or --vocab are ranked by names, and with --encoder by meaning
 --model DIR              folder to write
 --overwrite              replace the model that is there, without asking
 --groups-column NAME     column of a table: rows of the same value stay together in every fold
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         _OPTIONS + READING + _PAIRS,
+        train={"nargs": "?"},
         model={"required": True},
         language="auto",
         effort={"choices": EFFORTS, "default": "medium"},
@@ -84,16 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank import MetaRanker
-    from metarank.apps.cli._reading import (
-        check_exists,
-        check_has_labels,
-        check_may_write,
-        read_dataset,
-        read_pairs,
-        row_columns,
-    )
+    from metarank.apps.cli._reading import check_exists, check_may_write, read_pairs
     from metarank.data import read_labels, read_vocabulary
-    from metarank.data.tables import read_elsewhere
     from metarank.model.fitted import quality_lines
 
     check_exists(args.candidates, args.pair_features, args.labels, args.vocab)
@@ -116,12 +110,9 @@ def run(args: argparse.Namespace) -> None:
     labels = None if args.labels is None else read_labels(args.labels)
     if args.vocab is not None:
         labels = read_vocabulary(args.vocab, _language_of_names(args.language))
-    with read_elsewhere(filter(None, (args.groups_column, args.negatives_column))):
-        dataset = read_dataset(args.train, args)
-    check_has_labels(dataset, args.train)
-    if args.vocab is not None:
-        dataset = _labelled(dataset, args.train)
-    limits = row_columns(args, dataset)
+    if args.train is None and labels is None:
+        raise ValueError("TRAIN is required, or --labels or --vocab, for labels to be ranked without rows")
+    dataset, limits = _rows(args)
     if args.candidates is not None or args.pair_features is not None or args.candidates_mode != "only":
         limits |= {
             "candidates": read_pairs(args.candidates),
@@ -133,13 +124,33 @@ def run(args: argparse.Namespace) -> None:
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
     print(
-        f"{args.model}: {dataset.n_rows} rows, {model.n_features_in_} features, {model.n_labels_} labels, "
+        f"{args.model}: {model.n_rows_} rows, {model.n_features_in_} features, {model.n_labels_} labels, "
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
     )
     quality = {name: model.held_out_quality_[name] for name in _SHOWN if name in model.held_out_quality_}
-    print("held out: " + "; ".join(" ".join(line.split()) for line in quality_lines(quality)))
+    held_out = "; ".join(" ".join(line.split()) for line in quality_lines(quality))
+    print(
+        f"held out: {held_out}" if model.n_rows_ else "no rows: scores order labels, and are no probabilities"
+    )
     print(*(choice for choice in model.choices_ if choice.startswith("held-out quality: ")), sep="\n")
+
+
+def _rows(args: argparse.Namespace) -> tuple[Dataset | None, dict[str, Any]]:
+    """The rows of TRAIN, and what columns of it say of them; without TRAIN no option may be about it."""
+    from metarank.apps.cli._reading import check_has_labels, read_dataset, row_columns
+    from metarank.data.tables import read_elsewhere
+
+    if args.train is None:
+        for option in (*READING.split()[1:], "--groups-column", "--negatives-column"):
+            if getattr(args, option[2:].replace("-", "_")):
+                raise ValueError(f"TRAIN is required with {option}, which says how it is read")
+        return None, {}
+    with read_elsewhere(filter(None, (args.groups_column, args.negatives_column))):
+        dataset = read_dataset(args.train, args)
+    check_has_labels(dataset, args.train)
+    dataset = dataset if args.vocab is None else _labelled(dataset, args.train)
+    return dataset, row_columns(args, dataset)
 
 
 def _names(text: str) -> str | list[str]:

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
                 f"{args.rows} holds {_counted(len(unknown), 'label', 'that the model does not have')}: "
                 f"{first_few(unknown)}; --add-new adds them"
             )
-        if unknown:
+        if unknown and model.n_rows_:  # without rows, a fit of these has their labels too
             model.update_labels(add=unknown)
         model.partial_fit(rows)
         done.append(_counted(rows.n_rows, "row", "added"))

@@ -163,9 +163,10 @@ def measure_report(
     }
     report_progress("measuring: calibration and importance", 0.5)
     # Of the candidate pairs; where all labels are ranked, of all pairs.
-    forecast = sp.coo_matrix(evaluation.probabilities())
-    relevant = np.asarray((evaluation.Y > 0)[forecast.row, forecast.col]).ravel()
-    measured["reliability"] = Reliability.of(relevant, forecast.data.astype(np.float64))
+    if model.n_rows_:
+        forecast = sp.coo_matrix(evaluation.probabilities())
+        relevant = np.asarray((evaluation.Y > 0)[forecast.row, forecast.col]).ravel()
+        measured["reliability"] = Reliability.of(relevant, forecast.data.astype(np.float64))
     measured["importance"] = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
     shown = typical_rows(relevance, ranking, n_examples)

@@ -126,7 +126,7 @@ class Answerer:
             "n_labels": table.n_labels - len(table.removed),
             "label_names": table.names is not None,
             "propensity_weight": self.model.propensity_weight_,
-            "optimize": list(METRICS),
+            "optimize": list(METRICS) if self.model.n_rows_ else [],
             "limits": {"max_batch": MOST_ROWS, "max_k": MOST_LABELS, "max_explain": MOST_EXPLAINED},
         }
 

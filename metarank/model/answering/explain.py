@@ -69,8 +69,9 @@ class Explanation:
     n_candidates : int
     score : float
         The ranking score, as in `MetaRanker.rank`.
-    probability : float
-        Calibrated probability of relevance, by which cuts decide. It holds no boost of rare labels.
+    probability : float or None
+        Calibrated probability of relevance, by which cuts decide. It holds no boost of rare labels. None of a
+        model without training rows.
     neighbors : list of Neighbor
         Nearest training points with the label, nearest first.
     contributions : list of (column, value, contribution)
@@ -106,7 +107,7 @@ class Explanation:
     rank: int
     n_candidates: int
     score: float
-    probability: float
+    probability: float | None
     neighbors: list[Neighbor]
     contributions: list[tuple[str, float, float]]
     base: float = 0.0
@@ -121,10 +122,9 @@ class Explanation:
 
     def __str__(self) -> str:
         name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
-        lines = [
-            f"{name}: rank {self.rank} of {self.n_candidates}, "
-            f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
-        ]
+        p = self.probability
+        said = "which is no probability" if p is None else f"probability {p:.2f}"
+        lines = [f"{name}: rank {self.rank} of {self.n_candidates}, score {self.score:.{DIGITS}f}, {said}"]
         if self.without_evidence:
             lines.append(f"  {NOTHING_KNOWN}")
         if not self.is_candidate:
@@ -260,7 +260,7 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
         rank=rank,
         n_candidates=candidates.n_pairs,
         score=score,
-        probability=float(model.probabilities(scored)[at]),
+        probability=float(model.probabilities(scored)[at]) if model.n_rows else None,
         neighbors=[] if knows_nothing else _neighbors(model, row.X, label, n_neighbors),
         contributions=parts,
         # The expected score of the ranker, plus the rounding error of float32.

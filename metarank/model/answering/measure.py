@@ -142,7 +142,10 @@ class Evaluation:
         full = [] if self.fitted.shortlisters else FULL_LIST
         above = [] if self._hierarchy is None else HIERARCHICAL
         recall = f"R@{length_below(self.fitted.n_labels - len(self.fitted.removed))}"
-        return [*full, *SETS, *above, *(recall if name == "R@10" else name for name in TOP)]
+        top = [recall if name == "R@10" else name for name in TOP]
+        if not self.fitted.n_rows:  # nothing cuts a list, and no label is known to be rare
+            return [*full, *(name for name in top if not name.startswith("PSP"))]
+        return [*full, *SETS, *above, *top]
 
     @property
     def _hierarchy(self) -> LabelDescriptions | None:

@@ -74,12 +74,13 @@ def fit_model(
         del lists
         with as_part("fitting on all rows", 0.85, 0.15):
             sources = stages.fit_on_all(sources)
-    return replace(_assembled(given, sources, ranked, judged), cascade=cascade)
+    return replace(assembled(given, sources, ranked, judged), cascade=cascade)
 
 
-def _assembled(
+def assembled(
     given: TrainingInput, sources: list[Source], ranked: RankedPairs, judged: Judged
 ) -> FittedModel:
+    """The model of fitted sources and ranker."""
     labels, n = given.labels, given.n_rows
     return FittedModel(
         encoder=given.encoder,

@@ -21,7 +21,7 @@ from metarank.data.blocks import Blocks, holds_blocks
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
-from metarank.data.meaning import Encoder, with_meaning
+from metarank.data.meaning import Encoder, with_meaning, written_of
 from metarank.data.separators import AUTO, cut_labels, described
 from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
@@ -195,6 +195,22 @@ class FitArguments(NamedTuple):
     negatives: Any
 
 
+def _table_alone(X: Any, Y: Any, asked: FitArguments) -> LabelDescriptions | None:
+    """The table of labels, if there is one and no row has a label.
+
+    ValueError for an argument that only rows with labels have a use for.
+    """
+    own, has_labels = (X.labels, X.Y.nnz) if isinstance(X, Dataset) else (None, 0)
+    if Y is not None or has_labels or (own is None) == (asked.labels is None):
+        return None
+    for name, value in asked._asdict().items():
+        if not (value is None or name == "labels" or (name == "candidates_mode" and value == "only")):
+            raise ValueError(
+                f"{name} must be left out where no row has labels, got {value!r:.80}: it needs Y"
+            )
+    return as_labels(asked.labels) if own is None else own
+
+
 def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> MultiObjectiveRanker | None:
     """The aggregation of several objectives, if Y is a dict of them.
 
@@ -212,7 +228,7 @@ def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) ->
         if Y is not None and aggregation is None:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
     elif Y is None:
-        raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
+        raise ValueError("Y, or labels, is required: fit requires y to be passed, but the target y is None")
     if options.labelwise and asked.sample_weight is not None:
         raise ValueError(
             "sample_weight must be None where labelwise=True, since points of a label weigh the same"
@@ -239,8 +255,10 @@ def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) ->
 
 def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
-    aggregation = check_arguments(X, Y, asked, options)
-    table = None if asked.labels is None else as_labels(asked.labels)
+    alone = _table_alone(X, Y, asked)
+    aggregation = None if alone else check_arguments(X, Y, asked, options)
+    table = alone or (None if asked.labels is None else as_labels(asked.labels))
+    X = written_of(alone) if alone and X is None else X
     check_same_order(X=X, Y=Y, sample_weight=asked.sample_weight, groups=asked.groups)
     _check_no_labels_in(X, Y)
     dataset, language = X if isinstance(X, Dataset) else None, options.language
@@ -256,11 +274,12 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
     n_rows = int(features.shape[0])
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
-    _check_two_rows("Y" if X is None else "X", n_rows)
+    _check_two_rows("Y" if X is None else "X", n_rows + bool(alone))
     n_labels = asked.n_labels
     if n_labels is None and table is None and asked.candidates is not None:
         n_labels = _places_in(Y, asked.candidates)
-    labels = _with_vectors(read_labels(dataset, Y, n_rows, n_labels, aggregation, table), meaning)
+    labels = read_labels(None if alone else dataset, Y, n_rows, n_labels, aggregation, table)
+    labels = _with_vectors(labels, meaning)
     words = None if dataset is None else dataset.feature_names
     _tell_of_names(labels, texts is not None, words, sp.issparse(X if dataset is None else dataset.X))
     pairs = read_given(asked.candidates, asked.pair_features, n_rows, labels.known)
@@ -431,7 +450,11 @@ def read_labels(
     aggregation: MultiObjectiveRanker | None,
     table: LabelDescriptions | None = None,
 ) -> Labels:
-    """The labels of Y, or of the data set, and those of the table. A note says how they were interpreted."""
+    """The labels of Y, or of the data set, and those of the table; without both, of the table alone. A note
+    says how they were interpreted."""
+    if dataset is None and Y is None and table is not None:
+        of_none = sp.csr_matrix((n_rows, len(table)), dtype=np.float32)
+        return Labels(of_none, list(table.shown_names), False, AUTO, table=table)
     sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
     sizes["label_names"] = None if dataset is None else dataset.label_names
     targets: dict[str, sp.csr_matrix] = {}

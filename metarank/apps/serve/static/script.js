@@ -77,10 +77,14 @@ function breakable(name) {
   return parts.slice(0, -1);
 }
 
+// A model without training rows has no probabilities, and no cuts.
+const decides = () => facts.optimize.length > 0;
+
 function row(entry, place, asked) {
   const fill = make("span");
-  fill.style.width = `${(100 * entry.probability).toFixed(1)}%`;
+  if (decides()) fill.style.width = `${(100 * entry.probability).toFixed(1)}%`;
   const bar = make("div", "bar", fill);
+  bar.hidden = !decides();
   bar.setAttribute("aria-hidden", "true");
   const summary = make(
     "summary",
@@ -88,7 +92,7 @@ function row(entry, place, asked) {
     make("span", "place", String(place)),
     make("span", "name", ...breakable(labelName(entry))),
     bar,
-    make("span", "percent", percent(entry.probability)),
+    make("span", "percent", decides() ? percent(entry.probability) : entry.score.toFixed(3).replace("-", "−")),
     make("span", "mark", entry.kept ? "✓ kept" : ""),
   );
   const why = make("div", "why");
@@ -147,8 +151,10 @@ function show(reply, asked, took) {
   at("status").textContent =
     (reply.without_evidence[0] ? `The model knows nothing of this ${facts.input === "text" ? "text" : "row"}: its labels are guesses, by their frequency. ` : "") +
     `${ranking.length} label${ranking.length === 1 ? "" : "s"} by score, in ${Math.round(took)} ms; ` +
-    `the cut for ${cut} keeps ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
-    "The bars show the probability, by which it decides; open a label for its reasons." +
+    (decides()
+      ? `the cut for ${cut} keeps ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
+        "The bars show the probability, by which it decides; open a label for its reasons."
+      : "the scores are no probabilities, since the model has no training rows; open a label for its reasons.") +
     (facts.propensity_weight > 0 ? " The order also leans towards rare labels." : "");
   at("answer").hidden = false;
   const first = list.querySelector("details");
@@ -172,8 +178,8 @@ async function rank(event) {
     const reply = await ask("rank", {
       instance: asked,
       k: Number(at("k").value) || 10,
-      optimize: at("optimize").value,
-      probabilities: true,
+      optimize: at("optimize").value || null,
+      probabilities: decides(),
     });
     if (mine === latest) show(reply, asked, performance.now() - started);
   } catch (error) {
@@ -198,6 +204,7 @@ async function start() {
   at("k").max = Math.min(facts.limits.max_k, facts.n_labels);
   at("k").value = Math.min(10, at("k").max);
   at("optimize").replaceChildren(...facts.optimize.map((name) => make("option", "", name)));
+  at("optimize").parentElement.style.display = decides() ? "" : "none";
   if (facts.input === "text") {
     at("instance").spellcheck = true;
     at("hint").textContent = "Type or paste a text; Ctrl+Enter ranks.";
