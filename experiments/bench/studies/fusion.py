@@ -85,17 +85,12 @@ def reranked(line: Figures, lines: Lines) -> Rows:
     return [[f"{line['set']}, {line['system']}", *changed, by_cost[0], *theirs, by_cost[1]]]
 
 
-_CHANGED = [*reranking.METRICS, "cost"]
+_CHANGED = (*reranking.METRICS, "cost")
+_RERANKED = ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)]
 CHAPTERS: tuple[tuple[str, Sequence[str], str, list[str], Callable[[Figures, Lines], Rows]], ...] = (
     ("Fusion on yso-en", (YSO,), FUSED, ["system", *FUSION_METRICS, "CPU s"], fused),
     ("Features of pairs: MQ2008", (MQ2008,), PAIRS, ["system", *pairs.METRICS, "CPU s"], described),
-    (
-        "Re-ranking",
-        RERANKED,
-        RERANKING,
-        ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)],
-        reranked,
-    ),
+    ("Re-ranking", RERANKED, RERANKING, _RERANKED, reranked),
 )
 
 
