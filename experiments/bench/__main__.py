@@ -1,7 +1,6 @@
 """The bench: cells of all studies, then their pages, from one run of one commit.
 
 python experiments/bench [--study thousands] [--sets pydocs] [--setup] [--keep-peers] [--of COMMIT]
-python experiments/bench --before CHECKOUT
 
 A run that was stopped goes on where it stopped, as long as the commit is the same. A page of all sets of a
 study, from a tree that is clean, is written to `experiments/`; any other to `build/bench/part/`. A page has
@@ -16,7 +15,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import before_after
 import excerpts
 import page_parts
 import peer_environments
@@ -40,7 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--setup", action="store_true", help="make the peers' environments, and no more")
     parser.add_argument("--of", help="write the pages of the run of this commit again; nothing runs")
     parser.add_argument("--keep-peers", action="store_true", help="keep the lines of peers for later runs")
-    parser.add_argument("--before", type=Path, help="compare with the metarank of this checkout, and no more")
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "build" / "bench", help="of what is made and kept"
     )
@@ -55,9 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--study must be among {', '.join(STUDIES)}, got {', '.join(sorted(unknown))}")
     modules = [importlib.import_module(f"studies.{name}") for name in wanted]
     found = [getattr(module, name, None) for module in modules for name in ("STUDY", "LARGE")]
-    if options.before:
-        peer_environments.make_of(options.before, options.folder / "environments" / before_after.BEFORE)
-        found = [before_after.STUDY]
     studies = [study for study in found if study and study.large is options.large]
     named = sorted({name for study in studies for name in study.sets})
     chosen = options.sets.split(",") if options.sets else named
@@ -69,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     lines = bench.carry_out(cells, again=options.again, run=not options.of)
     if options.keep_peers:
         keep_peers([line for line in lines if line["peer"] and "failed" not in line])
-    whole = clean and not options.sets and not options.before
+    whole = clean and not options.sets
     for study in studies:
         command = f"make bench{'-large' if study.large else ''}"
         command += "" if set(wanted) == set(STUDIES) else f" STUDY={study.name.removesuffix('_large')}"

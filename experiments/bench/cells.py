@@ -22,7 +22,6 @@ from progress import Progress
 HERE = Path(__file__).parent
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 PEERS = HERE / "peers.jsonl"
-BEFORE = "before"  # the environment of another state of metarank
 
 
 class Bench:
@@ -103,20 +102,13 @@ class Bench:
                 "out": str(out),
             }
             (Path(scratch) / "job.json").write_text(json.dumps(job))
-            command = [
-                "taskset",
-                "--cpu-list",
-                cores,
-                python,
-                HERE / "measure.py",
-                Path(scratch) / "job.json",
-            ]
+            program = [python, HERE / "measure.py", Path(scratch) / "job.json"]
             variables = {**os.environ, **dict.fromkeys(THREADS, "1"), "TMPDIR": scratch}
             # Where an experiment of ours finds a peer whose lists it takes.
             variables["BENCH_ENVIRONMENTS"] = str(self.environments.resolve())
             try:
                 done = subprocess.run(
-                    command,
+                    ["taskset", "--cpu-list", cores, *program],
                     env=variables | {"OMP_WAIT_POLICY": "passive"},
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
@@ -160,8 +152,7 @@ class Bench:
 
 def _seeded(cell: Cell) -> Figures:
     """The parameters with the seed, where the system takes one."""
-    ours = cell.system.peer in (None, BEFORE)
-    return {**cell.system.params, **({"random_state": cell.seed} if ours else {})}
+    return {**cell.system.params, **({} if cell.system.peer else {"random_state": cell.seed})}
 
 
 def _read(file: Path) -> list[Figures]:

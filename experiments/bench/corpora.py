@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from declared import Figures
 from sets import DATA
+
+from metarank.data.compressed import read_bytes
 
 PART = 5
 _NUMBERED = "https://example.org/subject/"
@@ -40,9 +41,8 @@ class Raw:
 
 def write(raw: Raw, folder: Path) -> Figures:
     """The files of a set, and its sizes."""
-    uris = dict.fromkeys(raw.names)
+    uris, described = _matrices(raw, folder)
     if raw.turtle is None:
-        uris |= dict.fromkeys(uri for _, of in (*raw.train, *raw.test) for uri in of)
         _write(
             folder / "vocabulary.tsv", (f"<{u}>\t{raw.names.get(u) or u.rsplit('/', 1)[-1]}" for u in uris)
         )
@@ -60,22 +60,39 @@ def write(raw: Raw, folder: Path) -> Figures:
     }
     for part, records in parts.items():
         _write(folder / f"{part}.tsv", (f"{text}\t{' '.join(f'<{u}>' for u in of)}" for text, of in records))
-    subjects = {"language": raw.language, "uris": list(uris), "named": [uri in raw.names for uri in uris]}
+    subjects = {"language": raw.language, "uris": uris, "named": [uri in raw.names for uri in uris]}
     (folder / "subjects.json").write_text(json.dumps(subjects))
-    matrices = [indicator(records, list(uris)) for records in (raw.train, raw.test)]
+    return described
+
+
+def write_texts(raw: Raw, folder: Path) -> Figures:
+    """A set of texts in its own parts, with `texts.json` as those of `named_texts.py`, and its sizes."""
+    uris, described = _matrices(raw, folder)
+    parts = {"train": raw.train, "test": raw.test}
+    texts = {part: [text for text, _ in records] for part, records in parts.items()}
+    names = [raw.names.get(uri, "") for uri in uris]
+    (folder / "texts.json").write_text(json.dumps({**texts, "names": names}))
+    return described
+
+
+def _matrices(raw: Raw, folder: Path) -> tuple[list[str], Figures]:
+    """`Y.npz` and `Y_test.npz` of a set; its subjects, those with a name first, and its sizes."""
+    uris = list(dict.fromkeys([*raw.names, *(uri for _, of in (*raw.train, *raw.test) for uri in of)]))
+    matrices = [indicator(records, uris) for records in (raw.train, raw.test)]
     for name, Y in zip(("Y", "Y_test"), matrices):
         sp.save_npz(folder / f"{name}.npz", Y)
     seen, used = (Y.getnnz(axis=0) for Y in matrices)
-    return {
+    named = np.array([uri in raw.names for uri in uris])
+    return uris, {
         "checksum": hashlib.sha256(b"".join(file.read_bytes() for file in raw.files)).hexdigest(),
         "n": len(raw.train),
         "n_test": len(raw.test),
         "L": len(uris),
-        "named": sum(subjects["named"]),
+        "named": len(raw.names),
         "trained": int(np.count_nonzero(seen)),
         "gold": int(used.sum()),
         "unseen": int(used[seen == 0].sum()),
-        "unseen_nameless": int(used[(seen == 0) & ~np.array(subjects["named"])].sum()),
+        "unseen_nameless": int(used[(seen == 0) & ~named].sum()),
     }
 
 
@@ -99,8 +116,7 @@ def one_in_five(text: str, salt: str) -> bool:
 
 
 def _text(file: Path) -> str:
-    raw = file.read_bytes()
-    return (lzma.decompress(raw) if file.suffix == ".xz" else raw).decode("utf-8-sig")
+    return read_bytes(file).decode()
 
 
 def _records(file: Path) -> Records:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from list_quality import F1, TAIL, best_f1, tail_recall
-from sets import matrix
+from sets import excluded, matrix
 
 from metarank import Ranking, metrics
 from metarank.metrics.propensity import inv_propensity
@@ -58,11 +58,6 @@ def of_scores(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
                 Y_test, None, [judged], Y_pred=sets.astype(np.int8)
             )[judged]
     return {"": {name: float(value) for name, value in values.items()}}
-
-
-def excluded(folder: Path) -> sp.csr_matrix | None:
-    """The pairs of test rows and labels that are out of the question, where there are such."""
-    return matrix(folder, "exclude_test") if (folder / "exclude_test.npz").is_file() else None
 
 
 def ranking_of(arrays: dict, name: str, n_labels: int, exclude: sp.csr_matrix | None = None) -> Ranking:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from metarank import Ranking, metrics
 
-TAIL = "tail R@5"
+TAIL, F1_AT_5 = "tail R@5", "F1@5"
 TAIL_POINTS = 5  # a tail label has 1 to 5 training rows
 F1 = ("micro-F1", "macro-F1", "example-F1")
 
@@ -15,11 +15,26 @@ F1 = ("micro-F1", "macro-F1", "example-F1")
 def tail_recall(Y: sp.csr_matrix, Y_test: sp.csr_matrix, ranking: Ranking) -> float:
     """Share of all test labels with 1 to 5 training points that are among the first five."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    is_tail = (counts > 0) & (counts <= TAIL_POINTS)
-    tail = sp.csr_matrix(Y_test @ sp.diags(is_tail.astype(np.float32)))
-    tail.eliminate_zeros()
-    found = metrics.evaluate(tail, ranking, ["P@5"])["P@5"] * 5 * tail.shape[0]
-    return found / tail.nnz if tail.nnz else float("nan")
+    return share_found(of_labels(Y_test, (counts > 0) & (counts <= TAIL_POINTS)), ranking, 5)
+
+
+def of_labels(Y: sp.csr_matrix, among: np.ndarray) -> sp.csr_matrix:
+    """The relevant pairs of the labels of a mask alone."""
+    only = sp.csr_matrix(Y @ sp.diags(among.astype(np.float32)))
+    only.eliminate_zeros()
+    return only
+
+
+def share_found(Y: sp.csr_matrix, ranking: Ranking, k: int) -> float:
+    """Share of all relevant pairs that are among the first k."""
+    found = metrics.evaluate(Y, ranking, [f"P@{k}"])[f"P@{k}"] * k * Y.shape[0]
+    return found / Y.nnz if Y.nnz else float("nan")
+
+
+def f1_at_5(Y: sp.csr_matrix, ranking: Ranking) -> float:
+    """F1 of the five best labels of a row, or of the fewer that are listed; mean over rows."""
+    hits, listed = 5 * metrics.per_row(Y, ranking, "P@5"), (ranking.labels[:, :5] >= 0).sum(axis=1)
+    return float(np.mean(2 * hits / (listed + np.diff(Y.indptr))))
 
 
 def best_f1(Y_true: sp.csr_matrix, ranking: Ranking) -> dict[str, float]:

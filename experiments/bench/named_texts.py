@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
 import re
 import unicodedata
 from collections import Counter
@@ -24,6 +23,7 @@ import scipy.sparse as sp
 import sets
 
 from metarank.data import Dataset, TextVectorizer, load, load_named, load_pydocs, read_vocabulary
+from metarank.data.compressed import read_bytes
 from metarank.data.pydocs import own_labels
 
 # Columns of the table of fashion products, by the names that shoppers know them by; others are no filters.
@@ -87,11 +87,8 @@ def write(
     ]
     described = sets.write(*pair, folder)
     if own is not None:
-        of_parts = (own[kept[0]], own[np.concatenate(kept[1:])])
-        for which, labels in zip(("exclude", "exclude_test"), of_parts):
-            row = np.flatnonzero(labels >= 0)
-            pairs = (np.ones(len(row), np.float32), (row, labels[row]))
-            sp.save_npz(folder / f"{which}.npz", sp.csr_matrix(pairs, shape=(len(labels), Y.shape[1])))
+        sets.write_excluded(folder, "exclude", own[kept[0]], Y.shape[1])
+        sets.write_excluded(folder, "exclude_test", own[np.concatenate(kept[1:])], Y.shape[1])
     written = json.dumps({"train": texts[0], "test": held_out, "names": names})
     (folder / "texts.json").write_text(written)
     if table:
@@ -267,9 +264,7 @@ def _file(name: str, file: str) -> Path:
 
 
 def _lines(path: Path) -> list[str]:
-    raw = path.read_bytes()
-    text = (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode("utf-8-sig")
-    return [line for line in text.split("\n") if line.strip()]
+    return [line for line in read_bytes(path).decode().split("\n") if line.strip()]
 
 
 def _named(values: Any) -> list[str]:

@@ -53,7 +53,9 @@ def make(name: str, folder: Path) -> None:
         If a package cannot be installed.
     """
     wanted = ENVIRONMENTS[name]
-    python = _python(folder / name)
+    python = folder / name / "bin" / "python"
+    if not python.is_file():
+        venv.create(folder / name, with_pip=True)
     peer = f"{wanted.distribution}=={wanted.version}"
     listed = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
     if peer in listed.stdout.splitlines() and not wanted.within:
@@ -63,19 +65,6 @@ def make(name: str, folder: Path) -> None:
     for packages in (wanted.beside, [*(["--no-deps"] if wanted.alone else []), named, *metarank]):
         if packages:
             _install(python, *packages)
-
-
-def make_of(checkout: Path, folder: Path) -> None:
-    """An environment with the metarank of another checkout, beside the libraries of this one."""
-    _install(_python(folder), "-c", ROOT / "constraints.txt", checkout.resolve())
-
-
-def _python(folder: Path) -> Path:
-    """The interpreter of an environment, which is made where there is none."""
-    python = folder / "bin" / "python"
-    if not python.is_file():
-        venv.create(folder, with_pip=True)
-    return python
 
 
 def _install(python: Path, *packages: str | Path) -> None:

@@ -58,6 +58,18 @@ def matrix(folder: Path, which: str) -> sp.csr_matrix:
     return sp.load_npz(folder / f"{which}.npz").tocsr()
 
 
+def excluded(folder: Path, which: str = "exclude_test") -> sp.csr_matrix | None:
+    """The pairs of rows and labels that are out of the question, where there are such."""
+    return matrix(folder, which) if (folder / f"{which}.npz").is_file() else None
+
+
+def write_excluded(folder: Path, which: str, own: np.ndarray, n_labels: int) -> None:
+    """`own` is the label that is out of the question for a row, -1 where there is none."""
+    row = np.flatnonzero(own >= 0)
+    pairs = (np.ones(len(row), np.float32), (row, own[row]))
+    sp.save_npz(folder / f"{which}.npz", sp.csr_matrix(pairs, shape=(len(own), n_labels)), compressed=False)
+
+
 def _matrices(name: str, folder: Path) -> dict[str, Any]:
     train, test = _pydocs() if name == "pydocs" else (_binary(name, part) for part in ("train", "test"))
     described = write(train, test, folder)
@@ -90,10 +102,7 @@ def _exclude_themselves(folder: Path) -> None:
     """No document of pydocs is its own label, though none fits its text better."""
     for part, name in (("train", "exclude"), ("test", "exclude_test")):
         documents = data.load_pydocs(part)
-        own = own_labels(documents)
-        row = np.flatnonzero(own >= 0)
-        pairs = (np.ones(len(row), np.float32), (row, own[row]))
-        sp.save_npz(folder / f"{name}.npz", sp.csr_matrix(pairs, shape=documents.Y.shape), compressed=False)
+        write_excluded(folder, name, own_labels(documents), documents.n_labels)
 
 
 def write(train: data.Dataset, test: data.Dataset, folder: Path) -> dict[str, Any]:

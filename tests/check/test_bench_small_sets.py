@@ -69,7 +69,7 @@ def test_mlknn_posterior_by_hand():
     expected = [[c[0] / sum(c)] for c in (count_one, count_none)]
     # -1 is nearest to row 0, which carries the label; 4 to row 2, which does not.
     np.testing.assert_allclose(model.scores(np.array([[-1.0], [4.0]], np.float32)), expected)
-    np.testing.assert_allclose(model.training_scores(), [expected[0]] * 3)
+    np.testing.assert_allclose(model.training, [expected[0]] * 3)
 
 
 def test_mlknn_against_loops():

@@ -1,4 +1,4 @@
-"""Candidates of others: fused, described by features of pairs, re-ranked; what one would write oneself."""
+"""Candidates of others: fused, described by features of pairs, re-ranked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import mq2008
 from declared import Figures, Lines, Study, System
 from page_parts import number, table
 from sets import DATA
-from systems.fusion import pairs, reranking, texts, yso
+from systems.fusion import pairs, reranking, yso
 
-YSO, MQ2008, COOKING = "yso-en", "MQ2008", "cooking_stackexchange"
+YSO, MQ2008 = "yso-en", "MQ2008"
 RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
 # Six fits each: those of the peers on CiteULike-t-tags would take as long as all else.
 PEERS = {"omikuji": {"n_trees": 3}, "PECOS": {"n_trees": 1, "nr_splits": 16}}
@@ -22,7 +22,6 @@ RETRIEVERS = (
     ),
 )
 FUSION_METRICS = ("nDCG@10", "nDCG@1000", "F1@5")
-WAYS = (texts.VOTE, texts.SVC, texts.METARANK)
 PUBLISHED = {
     "published: neural ensemble of three sources": "annif nn ensemble (3 sources)",
     "published: best of each column, three sources": "best of the scoreboard, column by column (3 sources)",
@@ -49,11 +48,6 @@ RERANKING = (
     "and columns of training rows come from models that did not see the row's fold. *cost*: CPU time of "
     "the fit on all training rows and the ranking by that of the retriever (its fits without each fold "
     "and on all rows, and its answers)."
-)
-ONESELF = (
-    "Questions of cooking.stackexchange with tags, the split of fastText's tutorial, raw texts. *Vote*: "
-    "tags of the 40 nearest questions by the cosine of TF-IDF. *LinearSVC*: scikit-learn's one-vs-rest, "
-    "defaults, on TF-IDF of words, pairs of words, and three to five letters."
 )
 INTRODUCTION = (
     "What metarank makes of lists that others propose, beside what else one would do with them. Its "
@@ -91,29 +85,12 @@ def reranked(line: Figures, lines: Lines) -> Rows:
     return [[f"{line['set']}, {line['system']}", *changed, by_cost[0], *theirs, by_cost[1]]]
 
 
-def oneself(line: Figures, lines: Lines) -> Rows:
-    times = [number(line["rows"][name]) for name in ("fit s", "row ms")]
-    return [[line["system"], *percent(line["rows"], texts.METRICS), *times]]
-
-
-_CHANGED = [*reranking.METRICS, "cost"]
+_CHANGED = (*reranking.METRICS, "cost")
+_RERANKED = ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)]
 CHAPTERS: tuple[tuple[str, Sequence[str], str, list[str], Callable[[Figures, Lines], Rows]], ...] = (
     ("Fusion on yso-en", (YSO,), FUSED, ["system", *FUSION_METRICS, "CPU s"], fused),
     ("Features of pairs: MQ2008", (MQ2008,), PAIRS, ["system", *pairs.METRICS, "CPU s"], described),
-    (
-        "Re-ranking",
-        RERANKED,
-        RERANKING,
-        ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)],
-        reranked,
-    ),
-    (
-        "What one would write oneself",
-        (COOKING,),
-        ONESELF,
-        ["system", *texts.METRICS, "fit s", "row ms"],
-        oneself,
-    ),
+    ("Re-ranking", RERANKED, RERANKING, _RERANKED, reranked),
 )
 
 
@@ -131,18 +108,13 @@ def page(lines: Lines) -> str:
 
 STUDY = Study(
     "fusion",
-    (YSO, MQ2008, *RERANKED, COOKING),
+    (YSO, MQ2008, *RERANKED),
     (
         System("fusion", "fusion.yso", sets=(YSO,)),
         System("pairs", "fusion.pairs", sets=(MQ2008,)),
         *RETRIEVERS,
-        *(System(way, "fusion.texts", {"way": way}, sets=(COOKING,)) for way in WAYS),
     ),
     None,
     page,
-    make={
-        YSO: lambda folder: yso.make(DATA, folder),
-        MQ2008: mq2008.make,
-        COOKING: lambda folder: texts.make(DATA, folder),
-    },
+    make={YSO: lambda folder: yso.make(DATA, folder), MQ2008: mq2008.make},
 )

@@ -15,6 +15,7 @@ import page_parts
 import scipy.sparse as sp
 import sets
 from declared import Lines, Measure, Study, System
+from list_quality import of_labels, share_found
 
 from metarank import Ranking, metrics
 
@@ -93,17 +94,15 @@ PIPELINE = (
 def of_titles(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
     """Columns of both tables, with one cut for all that is best on the validation part; recall by rows."""
     Y, held_out, described = sets.matrix(folder, "Y"), sets.matrix(folder, "Y_test"), sets.described(folder)
-    out = folder / "exclude_test.npz"
-    exclude = sets.matrix(folder, "exclude_test") if out.is_file() else None
     with np.load(answers) as file:
-        labels, scores = judging.allowed(file["/labels"], file["/scores"], exclude)
+        labels, scores = judging.allowed(file["/labels"], file["/scores"], sets.excluded(folder))
     n = described["n_valid"]
     truth, found = held_out[n:], labels[n:]
-    if described["unseen"]:
-        among = np.isin(np.arange(Y.shape[1]), described["unseen"])
-        return {"": {NEVER_SEEN: recall(truth, found[:, :UNSEEN_K], among)}}
     falling = np.broadcast_to(-np.arange(found.shape[1], dtype=np.float32), found.shape)
     ranking = Ranking(found, np.where(found >= 0, falling, -np.inf).astype(np.float32), Y.shape[1])
+    if described["unseen"]:
+        among = np.isin(np.arange(Y.shape[1]), described["unseen"])
+        return {"": {NEVER_SEEN: share_found(of_labels(truth, among), ranking, UNSEEN_K)}}
     values = metrics.evaluate(truth, ranking, list(TABLE_1), n_jobs=1)
     threshold = best_threshold(held_out[:n], labels[:n], scores[:n])
     cut = np.where(scores[n:] >= threshold, found, -1)
@@ -112,7 +111,8 @@ def of_titles(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
     values["coverage"] = np.count_nonzero(given) / len(given)
     values |= {f"F1 {name}": class_f1(truth, cut, among) for name, among in (("head", head), ("tail", ~head))}
     for bucket, (least, most) in BUCKETS.items():
-        values[f"R@5 {bucket}"] = recall(truth, found[:, :5], (counts >= least) & (counts <= most))
+        among = (counts >= least) & (counts <= most)
+        values[f"R@5 {bucket}"] = share_found(of_labels(truth, among), ranking, 5)
     return {"": {name: float(value) for name, value in values.items()}}
 
 
@@ -138,25 +138,15 @@ def best_threshold(Y: sp.csr_matrix, labels: np.ndarray, scores: np.ndarray) -> 
     return float(score[np.argmax(np.where(possible, f1, -1.0))])
 
 
-def hits_of_labels(Y: sp.csr_matrix, labels: np.ndarray) -> np.ndarray:
-    row, place = np.nonzero(labels >= 0)
-    right = np.asarray(Y[row, labels[row, place]]).ravel() > 0
-    return np.bincount(labels[row, place][right], minlength=Y.shape[1])
-
-
 def class_f1(Y: sp.csr_matrix, labels: np.ndarray, among: np.ndarray) -> float:
     """Mean F1 of the labels of a mask, each of equal weight; only those with a relevant test row count."""
     relevant = np.bincount(Y.indices, minlength=Y.shape[1])
-    given = np.bincount(labels[labels >= 0], minlength=Y.shape[1])
+    row, label = np.nonzero(labels >= 0)[0], labels[labels >= 0]
+    right = label[np.asarray(Y[row, label]).ravel() > 0]
+    hits, given = (np.bincount(of, minlength=Y.shape[1]) for of in (right, label))
     judged = among & (relevant > 0)
-    f1 = 2 * hits_of_labels(Y, labels)[judged] / (relevant + given)[judged]
+    f1 = 2 * hits[judged] / (relevant + given)[judged]
     return float(np.mean(f1)) if judged.any() else math.nan
-
-
-def recall(Y: sp.csr_matrix, labels: np.ndarray, among: np.ndarray) -> float:
-    """Share of the relevant pairs of the labels of a mask that are listed."""
-    relevant = np.bincount(Y.indices, minlength=Y.shape[1])[among].sum()
-    return float(hits_of_labels(Y, labels)[among].sum() / relevant) if relevant else math.nan
 
 
 # --- the page ------------------------------------------------------------------------------

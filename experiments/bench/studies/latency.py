@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import judging
+import named_texts
 import numpy as np
 import page_parts
 import scipy.sparse as sp
@@ -15,8 +16,7 @@ import sets
 from declared import Figures, Lines, Measure, Study, System
 from page_parts import number
 
-from metarank import data, metrics
-from metarank.data.compressed import plain_or_compressed
+from metarank import metrics
 
 COOKING, TEST_ROWS = "cooking_stackexchange", 1500
 ROWS = {f"{COOKING}-{n}": n for n in (300, 1000)}
@@ -41,10 +41,7 @@ def few(n_rows: int, seed: int = 1) -> Callable[[Path], Figures]:
     """What makes a set of so many questions with names of tags, and the last of all to judge by."""
 
     def make(folder: Path) -> Figures:
-        place = sets.DATA / "text" / COOKING
-        if (file := plain_or_compressed(place / "cooking.stackexchange.txt")) is None:
-            raise FileNotFoundError(f"{COOKING} is not in {place}")
-        questions = data.load(file)
+        questions = named_texts.READERS[f"{COOKING}-titles"]()
         n = questions.n_rows - TEST_ROWS
         drawn = np.sort(np.random.default_rng(seed).choice(n, n_rows, replace=False))
         used = np.flatnonzero(questions.Y[drawn].getnnz(axis=0))

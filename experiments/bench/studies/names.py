@@ -19,6 +19,7 @@ ENGLISH, FINNISH, PYDOCS = SETS[:4], SETS[5:], SETS[4:5]
 METRICS = ("P@1", "nDCG@5", "PSP@5", judging.TAIL)
 COSTS = ("train s", "memory MiB", "model MiB", "batch ms", "single ms")
 
+_DESCRIBED = {"name": "name", "description": "text"}
 _NAME = {"name": "name_fi"}
 _OTHERS = {"alternative_names": ["others"]}
 _RELATIONS = {"parents": "broader", "related": "related"}
@@ -34,15 +35,10 @@ SYSTEMS = (
     _row("names", (*ENGLISH, *FINNISH)),
     # Those of pydocs have a line of text as well.
     _row("names", PYDOCS, table={"name": "name"}),
-    _row("names, descriptions", PYDOCS, table={"name": "name", "description": "text"}),
+    _row("names, descriptions", PYDOCS, table=_DESCRIBED),
     _row("no names, stems", names=False, language="auto"),
     _row("names, stems", (*ENGLISH, *FINNISH), language="auto"),
-    _row(
-        "names, descriptions, stems",
-        PYDOCS,
-        language="auto",
-        table={"name": "name", "description": "text"},
-    ),
+    _row("names, descriptions, stems", PYDOCS, language="auto", table=_DESCRIBED),
     _row("names, other names", FINNISH, table={**_NAME, **_OTHERS}),
     _row("names, relations", FINNISH, table={**_NAME, **_RELATIONS}),
     _row("relations, no names", FINNISH, names=False, table={**_NAME, **_RELATIONS}),

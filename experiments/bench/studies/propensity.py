@@ -62,14 +62,8 @@ _LONG = (
     System("Popularity", "rival", {"estimator": "Popularity"}),
     System("ProXML", "rival", {"estimator": "ProXML"}, sets=SETS[:4]),
 )
-OF_PAPER = {
-    "SLEEC": "SLEEC",
-    "LEML": "LEML",
-    "WSABIE": "WSABIE",
-    "CPLST": "CPLST",
-    "CS": "CompressedSensing",
-    "ML-CSSP": "CSSP",
-}
+OF_PAPER = {name: name for name in ("SLEEC", "LEML", "WSABIE", "CPLST")}
+OF_PAPER |= {"CS": "CompressedSensing", "ML-CSSP": "CSSP"}
 PEERS = (
     System("omikuji, 3 trees", "omikuji", {"n_trees": 3}, "omikuji", ("[!b]*",), kept=True),
     System("PECOS, 3 trees", "pecos", {"n_trees": 3, "nr_splits": 16}, "pecos", ("[!b]*",)),
@@ -89,7 +83,7 @@ def judge(folder: Path, answers: Path) -> dict[str, Figures]:
     Y, Y_test = sets.matrix(folder, "Y"), sets.matrix(folder, "Y_test")
     weights = inv_propensity(Y)
     with np.load(answers) as file:
-        ranking = judging.ranking_of(dict(file), "", Y.shape[1], judging.excluded(folder))
+        ranking = judging.ranking_of(dict(file), "", Y.shape[1], sets.excluded(folder))
     values = metrics.evaluate(Y_test, ranking, METRICS, inv_propensity=weights, n_jobs=1)
     added = contributions(Y, Y_test, ranking.labels, weights)
     values |= {f"fifth {i}": value for i, value in enumerate(added)}

@@ -18,12 +18,8 @@ from made_sets import extreme_labelwise, graded, relevances, unit
 
 from metarank import Candidates, metrics
 
-BIBTEX, LASTFM, MOVIES, MADE = (
-    "bibtex-unit",
-    "LastFM-ArtistTags-graded",
-    "MovieLens-small-users-graded",
-    "extreme-labelwise",
-)
+BIBTEX, LASTFM = "bibtex-unit", "LastFM-ArtistTags-graded"
+MOVIES, MADE = "MovieLens-small-users-graded", "extreme-labelwise"
 LABELWISE = (MOVIES, MADE)
 SETS = (BIBTEX, "LLMs4Subjects-dev-en", LASTFM, MOVIES, MADE)
 LARGE_SETS = ("LastFM-ArtistTags", "Wikispeedia-Links", "CiteULike-t-tags")
@@ -271,15 +267,8 @@ def table_8(lines: Lines, values: Mapping[str, Mapping[str, Figures]]) -> str:
     return page_parts.table(head, rows) if len(rows) > 1 else ""
 
 
-STUDY = Study(
-    "regression",
-    SETS,
-    (*SYSTEMS, *PEERS, *RERANKED, *PARAMETERS),
-    judge,
-    page,
-    Measure(singles=5),
-    MAKE,
-)
+_ALL = (*SYSTEMS, *PEERS, *RERANKED, *PARAMETERS)
+STUDY = Study("regression", SETS, _ALL, judge, page, Measure(singles=5), MAKE)
 LARGE = Study(
     "regression_large",
     LARGE_SETS,

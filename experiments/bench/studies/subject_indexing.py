@@ -9,8 +9,8 @@ from pathlib import Path
 import corpora
 import numpy as np
 import page_parts
-import scipy.sparse as sp
 from declared import Figures, Lines, Measure, Study, System
+from list_quality import F1_AT_5, f1_at_5, of_labels
 from sets import matrix
 
 from metarank import Ranking, metrics
@@ -20,7 +20,7 @@ MAKE = {
     "archaeology-subjects": lambda folder: corpora.write(corpora.archaeology(), folder),
     "tib_records_en-subjects": lambda folder: corpora.write(corpora.tib(), folder),
 }
-METRICS = ("nDCG@10", "F1@5", "R@10", "unseen, named", "unseen")
+METRICS = ("nDCG@10", F1_AT_5, "R@10", "unseen, named", "unseen")
 # What is to be reached beside the best of Annif's ensembles.
 LEAST_GAIN, MOST_COST = 0.1, 0.5
 
@@ -51,14 +51,11 @@ def judged(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
     found = {
         name: float(value) for name, value in metrics.evaluate(Y_test, ranking, ["nDCG@10", "R@10"]).items()
     }
-    hits = 5 * metrics.per_row(Y_test, ranking, "P@5")
-    suggested = (ranking.labels[:, :5] >= 0).sum(axis=1)
-    found["F1@5"] = float(np.mean(2 * hits / (suggested + np.diff(Y_test.indptr))))
+    found[F1_AT_5] = f1_at_5(Y_test, ranking)
     named = np.array(json.loads((folder / "subjects.json").read_text())["named"])
     unseen = Y.getnnz(axis=0) == 0
     for name, columns in (("unseen", unseen), ("unseen, named", unseen & named)):
-        only = sp.csr_matrix(Y_test @ sp.diags(columns.astype(np.float32)))
-        only.eliminate_zeros()
+        only = of_labels(Y_test, columns)
         found[name] = float(metrics.evaluate(only, ranking, ["R@10"])["R@10"]) if only.nnz else float("nan")
     return {"": found}
 

@@ -1,11 +1,22 @@
-"""Predictions in the systems' own forms, brought into one: labels and scores (n, k), best first."""
+"""The matrices of a set; predictions in the systems' forms as one: labels and scores (n, k), best first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+
+
+class OfMatrices:
+    """What systems have in common that take the matrices of a set as they are, and rows likewise."""
+
+    def read(self, folder: Path) -> None:
+        self.X, self.Y = (sp.load_npz(folder / f"{name}.npz").tocsr() for name in ("X", "Y"))
+
+    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        return X
 
 
 def top_of_rows(indptr: np.ndarray, labels: np.ndarray, scores: np.ndarray, k: int) -> tuple:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from lightgbm import LGBMClassifier
-from sets import matrix
+from sets import excluded, matrix
 from sklearn.linear_model import LogisticRegression
 
 import metarank
@@ -32,10 +32,8 @@ class System:
 
     def experiment(self, folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         X, Y, X_test, Y_test = (matrix(folder, name) for name in ("X", "Y", "X_test", "Y_test"))
-        excluded = folder / "exclude_test.npz"
-        exclude = (
-            sp.load_npz(excluded) if excluded.is_file() else sp.csr_matrix(Y_test.shape, dtype=np.float32)
-        )
+        exclude = excluded(folder)
+        exclude = sp.csr_matrix(Y_test.shape, dtype=np.float32) if exclude is None else exclude
         if self.kind == "metarank":
             system = pipeline.System({"random_state": self.seed}, 1)
             system.read(folder)

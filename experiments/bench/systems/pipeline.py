@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sets import excluded
 
 import metarank
 from metarank import MetaRanker, Ranking, shortlist
@@ -32,8 +33,7 @@ class System:
     def read(self, folder: Path) -> None:
         names = json.loads((folder / "names.json").read_text())
         self.train_set = Dataset(sp.load_npz(folder / "X.npz"), sp.load_npz(folder / "Y.npz"), **names)
-        excluded = folder / "exclude.npz"
-        self.exclude = sp.load_npz(excluded) if excluded.is_file() else None
+        self.exclude = excluded(folder, "exclude")
 
     def train(self) -> None:
         self.model.fit(self.train_set, exclude=self.exclude)

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 import metarank
 from metarank import Candidates, persist, shortlist
 from metarank.types.view import TrainingSet
-from systems.forms import top_of_rows
+from systems.forms import OfMatrices, top_of_rows
 
 
-class System:
+class System(OfMatrices):
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version = metarank.__version__
         arguments = dict(params)
@@ -24,9 +24,6 @@ class System:
             arguments["random_state"] = seed
         self.model = cls(**arguments)
         self.threads = threads
-
-    def read(self, folder: Path) -> None:
-        self.X, self.Y = sp.load_npz(folder / "X.npz"), sp.load_npz(folder / "Y.npz")
 
     def train(self) -> None:
         if "Y" in inspect.signature(self.model.fit).parameters:
@@ -38,9 +35,6 @@ class System:
     def save(self, folder: Path) -> None:
         del self.X, self.Y
         persist.save(self.model, folder)
-
-    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        return X
 
     def predict(self, rows: sp.csr_matrix, k: int) -> Candidates:
         return self.model.shortlist(rows, k=k, n_jobs=self.threads)

@@ -97,7 +97,7 @@ class System:
         if self.kind == "metarank":
             sets = {m: self.model.predict(X, optimize=cut).toarray() > 0 for m, cut in cuts.CUTS.items()}
             return {"scores": scores, **{f"learned {metric}": found for metric, found in sets.items()}}
-        own, training = self.model.decide(scores), self.model.training_scores()
+        own, training = self.model.decide(scores), self.model.training
         out = {"scores": scores, **({} if own is None else {"own": own})}
         if self.held_out or training is None:
             probabilities = type(self.model).cut == 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from sets import excluded, matrix
 
 import metarank
 from metarank import MetaRanker, Ranking
@@ -31,9 +31,8 @@ class System:
         seen = np.setdiff1d(np.arange(len(names)), hidden)
         self.to_set = np.concatenate([seen, hidden]).astype(np.int32)
         self.names, self.added = [names[label] for label in seen], [names[label] for label in hidden]
-        self.Y = sp.load_npz(folder / "Y.npz").tocsr()[:, seen]
-        excluded = folder / "exclude.npz"
-        self.exclude = sp.load_npz(excluded).tocsr()[:, seen] if excluded.is_file() else None
+        self.Y, out = matrix(folder, "Y")[:, seen], excluded(folder, "exclude")
+        self.exclude = None if out is None else out[:, seen]
         self.rows = json.loads((folder / "table.json").read_text()) if self.table else None
 
     def test_rows(self, folder: Path) -> np.ndarray:

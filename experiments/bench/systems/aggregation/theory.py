@@ -81,10 +81,8 @@ def counterexample() -> list[dict[str, Any]]:
     """For uniform and difference costs: the best of all orders with ties, the formula's, its AUCs by label,
     and the orders that dominate it."""
     pairs, orders, rows = preferences(ETA), weak_orders(len(ETA)), []
-    for cost, scores in (
-        ("uniform", uniform_cost_scorer(ETA)),
-        ("difference", label_aggregated_scorer(ETA)),
-    ):
+    for cost, scorer in (("uniform", uniform_cost_scorer), ("difference", label_aggregated_scorer)):
+        scores = scorer(ETA)
         best = max(auc(pairs[cost], order) for order in orders)
         mine = [auc(pairs[label], scores) for label in ("y1", "y2")]
         above = [

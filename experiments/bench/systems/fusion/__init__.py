@@ -1,1 +1,1 @@
-"""Scores of others fused, re-ranked, as features of pairs; and what one would write oneself."""
+"""Scores of others fused, re-ranked, as features of pairs; and what one would write for these oneself."""

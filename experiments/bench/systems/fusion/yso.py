@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from clocks import cpu_seconds
+from list_quality import F1_AT_5, f1_at_5
 
 import metarank
 from metarank import Candidates, MetaRanker, Ranking, metrics
@@ -34,10 +35,7 @@ def quality(Y: sp.csr_matrix, scores: Ranking | sp.csr_matrix) -> dict[str, floa
     """nDCG against all gold labels, and the mean F1 of the five best."""
     if not isinstance(scores, Ranking):
         scores = Ranking.from_scores(Candidates.from_csr(scores), 1000)
-    found = metrics.evaluate(Y, scores, ["nDCG@10", "nDCG@1000", "P@5"])
-    relevant, row = Y.toarray() > 0, np.arange(Y.shape[0])[:, None]
-    hits = (relevant[row, scores.labels[:, :5]] & (scores.labels[:, :5] >= 0)).sum(axis=1)
-    return {**found, "F1@5": float(np.mean(2 * hits / (5 + relevant.sum(axis=1))))}
+    return {**metrics.evaluate(Y, scores, ["nDCG@10", "nDCG@1000"]), F1_AT_5: f1_at_5(Y, scores)}
 
 
 def columns(sources: list[sp.csr_matrix], pairs: sp.csr_matrix, counts: np.ndarray) -> np.ndarray:

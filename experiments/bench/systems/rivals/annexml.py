@@ -16,26 +16,16 @@ import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
-from systems.rivals.base import Ridge, Rival, drawn_pairs
-from systems.rivals.sleec import neighbor_products, votes
+from systems.rivals.base import Ridge, drawn_pairs
+from systems.rivals.sleec import SLEEC, neighbor_products
 
 
-class AnnexML(Rival):
+class AnnexML(SLEEC):
     """See above; `sharpness` is g."""
 
-    rank, learners, rows_a_part, neighbors, voters, sharpness, passes, rate, batch = (
-        50,
-        3,
-        1000,
-        10,
-        15,
-        10.0,
-        10,
-        0.1,
-        128,
-    )
+    rank, learners, rows_a_part, neighbors = 50, 3, 1000, 10
+    sharpness, passes, rate, batch = 10.0, 10, 0.1, 128
     grid = (("voters", (15, 5)), ("passes", (10, 20)))
-    in_trials = (("learners", 1),)
 
     def learn(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
         self.n_labels = Y.shape[1]
@@ -49,7 +39,8 @@ class AnnexML(Rival):
             rng = np.random.default_rng([self.seed, learner])
             part, weights = partition(X, graph, router, n_parts, int(rng.integers(2**31)))
             members = [np.flatnonzero(part == p) for p in range(n_parts)]
-            self.parts.append((weights, [self._part(X[m], Y[m], graph[m][:, m], rng) for m in members]))
+            learned = [self._part(X[m], Y[m], graph[m][:, m], rng) for m in members]
+            self.parts.append((lambda X, weights=weights: np.argmax(X @ weights, axis=1), learned))
 
     def _part(
         self, X: sp.csr_matrix, Y: sp.csr_matrix, graph: sp.csr_matrix, rng: np.random.Generator
@@ -62,16 +53,6 @@ class AnnexML(Rival):
             spent[features] += (gradient**2).mean(axis=1)
             W[features] -= self.rate * gradient / np.sqrt(spent[features])[:, None]
         return W, normalize(X @ W) if X.shape[0] else np.zeros((0, self.rank)), Y
-
-    def scores(self, X: sp.csr_matrix) -> np.ndarray:
-        total = np.zeros((X.shape[0], self.n_labels), np.float32)
-        for weights, learned in self.parts:
-            of_row = np.argmax(X @ weights, axis=1)
-            for p in np.unique(of_row):
-                rows = np.flatnonzero(of_row == p)
-                W, Z, Y = learned[p]
-                total[rows] += votes(normalize(X[rows] @ W), Z, Y, self.voters)
-        return total
 
 
 def partition(

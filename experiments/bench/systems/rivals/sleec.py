@@ -34,7 +34,7 @@ class SLEEC(Rival):
             n_clusters = max(1, X.shape[0] // self.rows_a_cluster)
             clusters = MiniBatchKMeans(n_clusters, random_state=seed, n_init=1).fit(X)
             members = [np.flatnonzero(clusters.labels_ == c) for c in range(n_clusters)]
-            self.parts.append((clusters, [self._cluster(X[rows], Y[rows], seed) for rows in members]))
+            self.parts.append((clusters.predict, [self._cluster(X[rows], Y[rows], seed) for rows in members]))
 
     def _cluster(self, X: sp.csr_matrix, Y: sp.csr_matrix, seed: int) -> tuple[np.ndarray, ...]:
         if X.shape[0] == 0:
@@ -45,8 +45,8 @@ class SLEEC(Rival):
 
     def scores(self, X: sp.csr_matrix) -> np.ndarray:
         total = np.zeros((X.shape[0], self.n_labels), np.float32)
-        for clusters, parts in self.parts:
-            of_row = clusters.predict(X)
+        for part_of, parts in self.parts:
+            of_row = part_of(X)
             for c in np.unique(of_row):
                 rows = np.flatnonzero(of_row == c)
                 W, Z, Y = parts[c]

@@ -3,33 +3,11 @@
 from systems.small.linear import RBFSVM, BinarySVM, ClassifierChainLR, LogisticOneVsRest
 from systems.small.neighbors import IBLR, IBLRPlus, MLkNN
 from systems.small.rank_svm import RankSVM
-from systems.small.rankers import (
-    PaperLambdaRank,
-    PaperListNet,
-    PaperLogistic,
-    PaperRankSVM,
-    PaperSVMMAP,
-)
+from systems.small.rankers import PaperLambdaRank, PaperListNet, PaperLogistic, PaperRankSVM, PaperSVMMAP
 from systems.small.trees import ExtraTrees, LightGBMOneVsRest, RandomForest
 
-KINDS = {
-    kind.__name__: kind
-    for kind in (
-        BinarySVM,
-        RankSVM,
-        IBLR,
-        IBLRPlus,
-        MLkNN,
-        LogisticOneVsRest,
-        RBFSVM,
-        ClassifierChainLR,
-        LightGBMOneVsRest,
-        ExtraTrees,
-        RandomForest,
-        PaperSVMMAP,
-        PaperRankSVM,
-        PaperLambdaRank,
-        PaperListNet,
-        PaperLogistic,
-    )
-}
+RANKERS = (PaperSVMMAP, PaperRankSVM, PaperLambdaRank, PaperListNet, PaperLogistic)
+MARGINS = (BinarySVM, RankSVM, RBFSVM)
+PROBABLE = (IBLR, IBLRPlus, MLkNN, LogisticOneVsRest, ClassifierChainLR)
+TREES = (LightGBMOneVsRest, ExtraTrees, RandomForest)
+KINDS = {kind.__name__: kind for kind in (*MARGINS, *PROBABLE, *TREES, *RANKERS)}

@@ -34,6 +34,9 @@ class Baseline(ABC):
 
     # Yes where the score reaches this: 0 for a margin, 0.5 for a probability.
     cut: ClassVar[float] = 0.0
+    # Scores of the training rows from which section 2.3's threshold is learned, by the model of all rows
+    # ("non-splitting strategy"), neighbours leaving the row itself out; None: held-out scores are taken.
+    training: np.ndarray | None = None
     # The free parameters: given, or chosen by `fit`.
     chosen: dict[str, Any]
 
@@ -48,14 +51,6 @@ class Baseline(ABC):
     @abstractmethod
     def scores(self, X: Features) -> np.ndarray:
         """Float64 (n, L), greater is better."""
-
-    def training_scores(self) -> np.ndarray | None:
-        """Scores of the training rows from which section 2.3's threshold is learned.
-
-        None: the caller takes held-out scores. The paper's own systems use the model of all rows
-        ("non-splitting strategy"), neighbours leaving the row itself out.
-        """
-        return None
 
     def decide(self, scores: np.ndarray) -> np.ndarray | None:
         """Label sets, bool (n, L), by the system's default threshold; None where it has none."""

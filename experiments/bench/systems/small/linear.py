@@ -50,9 +50,6 @@ class BinarySVM(_Chosen):
         make = partial(LinearSVC, C=C, dual=dual, random_state=self.seed, max_iter=2000)
         return one_vs_rest(lambda y: make().fit(X, y).decision_function, Y)
 
-    def training_scores(self) -> np.ndarray:
-        return self.training
-
 
 class LogisticOneVsRest(_Chosen):
     """Logistic regression; the score is the probability."""

@@ -74,9 +74,6 @@ class NeighborBaseline(Baseline):
         near = neighbors(self.index, X, np.arange(len(self.Y)), self.chosen["k"])
         return self._scores(label_counts(near, self.Y), X)
 
-    def training_scores(self) -> np.ndarray:
-        return self.training
-
     @abstractmethod
     def _learn(self, counts: np.ndarray, X: Features, Y: np.ndarray, k: int) -> None:
         """Learn from the counts (n, L) of training rows, each without itself."""

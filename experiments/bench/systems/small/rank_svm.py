@@ -44,9 +44,6 @@ class RankSVM(Baseline):
     def scores(self, X: Features) -> np.ndarray:
         return linear_scores(X, self.weights)
 
-    def training_scores(self) -> np.ndarray:
-        return self.training
-
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return scores >= (scores @ self.threshold[:-1] + self.threshold[-1])[:, None]
 

@@ -172,9 +172,6 @@ class PaperRanker(Baseline):
         table = self._table(self.features.of_new_rows(self._moved(X)), self.chosen["k"], self.Y)
         return self.score_table(table).reshape(X.shape[0], -1)
 
-    def training_scores(self) -> np.ndarray:
-        return self.training
-
     def decide(self, scores: np.ndarray) -> None:
         """The paper's threshold is the only one that these systems have."""
         return None
