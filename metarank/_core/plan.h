@@ -5,8 +5,10 @@
 // the rows beside a row.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,22 +16,25 @@
 #include "arrays.h"
 #include "boosted_trees.h"
 #include "candidate_lists.h"
-#include "inverted_index.h"
-#include "label_mean_index.h"
-#include "label_trees.h"
-#include "mentions.h"
-#include "names.h"
-#include "neighbors.h"
-#include "votes.h"
-#include "weight_index.h"
+#include "scored_lists.h"
 
 namespace metarank {
 
-// Rows of canonical CSR, and the words of their texts in their order; of no rows where no source looks at them.
+// The columns start .. stop of the rows, as rows of their own.
+struct PlanBlock {
+  int64_t start, stop;
+  bool is_dense;
+
+  auto operator<=>(const PlanBlock&) const = default;
+};
+
+// Rows of canonical CSR, and the words of their texts in their order; of no rows where no source looks at them. Those
+// of a dense block are there as an array, too.
 struct PlanRows {
-  CsrView X;
-  Indptr word_indptr;
-  In1<int64_t> words;
+  CsrView X{};
+  Indptr word_indptr{};
+  In1<int64_t> words{};
+  In2<float> dense{};
 
   int64_t n() const { return static_cast<int64_t>(X.indptr.shape(0)) - 1; }
 };
@@ -37,6 +42,13 @@ struct PlanRows {
 struct PlanPairs {
   Indptr indptr;
   Ids labels;
+
+  // Of each pair the number of its label.
+  Array1<float> numbers(const float* of_labels) const {
+    std::vector<float> out(labels.shape(0));
+    for (size_t p = 0; p < out.size(); ++p) out[p] = of_labels[labels(p)];
+    return to_array(std::move(out));
+  }
 };
 
 // Columns of one value a pair, in the order they came.
@@ -69,31 +81,6 @@ class PlanSource {
   std::function<AtWork(const PlanRows&)> on_;
 };
 
-// The sources there are. What they are made of must outlive them.
-//
-// Distances to a label's nearest training points.
-PlanSource plan_neighbors(const InvertedIndex& index, Indptr label_indptr, Ids label_rows,
-                          const NeighborColumns& columns);
-// Distances to the mean of a label's points.
-PlanSource plan_means(const LabelMeanIndex& index);
-// A number a label, whatever the row.
-PlanSource plan_constants(Values values);
-// Votes of the nearest of the rows `voters` by cosine similarity, which is their weight.
-PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes, std::vector<int> ks,
-                      bool by_name, double tie);
-// Linear classifiers; `lister` has biases of -inf for labels that are never proposed, `n_listed` are.
-template <typename Weight>
-PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Weight>& lister, int64_t n_listed);
-// Label trees over rows of unit length; each of several proposes at least `least_proposed` labels. The columns are
-// log-probabilities of at least log(least).
-PlanSource plan_trees(const LabelTrees& trees, int64_t beam, int64_t least_proposed, float scale, float least);
-// How well rows fit the labels' texts: some of the columns of `LabelText::evidence`.
-PlanSource plan_names(const LabelText& text, std::vector<int> columns);
-// What the training rows tell of the labels' names: `LabelText::weighed`, and numbers of each label, (columns, L).
-PlanSource plan_name_record(const LabelText& text, Values present, Values absent, In2<float> of_labels);
-// Where texts mention the names of labels; `rarity` is of the forms of names.
-PlanSource plan_mentions(const NameMentions& names, Values rarity);
-
 // What the stages of a plan make of the columns of its sources.
 struct PlanStages {
   std::vector<int> proposes, describes;  // numbers of sources, in the order of their proposals and columns
@@ -112,10 +99,13 @@ class Plan {
   using Answer = std::tuple<Array1<int64_t>, Array1<int32_t>, Array1<double>, Array1<uint8_t>,
                             Array2<float>, Array1<double>>;
 
+  // The block that each source reads, all columns where there is none.
+  using Blocks = std::vector<std::optional<PlanBlock>>;
+
   // `cascade` judges pairs by their proposals and the labels' `rarity`; `ranker`, of which the mean of the outputs
   // counts, by the table. Either may be missing; without a ranker there are tables only.
-  Plan(std::vector<const PlanSource*> sources, PlanStages stages, const BoostedTrees* cascade, Values rarity,
-       const BoostedTrees* ranker);
+  Plan(std::vector<const PlanSource*> sources, Blocks blocks, PlanStages stages, const BoostedTrees* cascade,
+       Values rarity, const BoostedTrees* ranker);
 
   // `k`: labels that each source proposes.
   Answer answer(const PlanRows& rows, int64_t k, bool table, int n_threads) const;
@@ -127,6 +117,7 @@ class Plan {
   Array1<double> evidence_of(const Array2<float>& table) const;
 
   std::vector<const PlanSource*> sources_;
+  Blocks blocks_;
   PlanStages stages_;
   const BoostedTrees* cascade_;
   Values rarity_;

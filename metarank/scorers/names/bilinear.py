@@ -12,6 +12,7 @@ from metarank import _core
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array
 from metarank.persist.spec import Spec
+from metarank.scorers.base import Planned
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.view import Features, TrainingView
 
@@ -61,6 +62,9 @@ class Bilinear(LabelVectorScorer):
         """The rows times the matrix, float32 (n, dv)."""
         rows, bias = super().search(X)["queries"], np.zeros(len(self.weights_), np.float32)
         return {"queries": _core.vector_scores(rows, self.weights_, bias, n_jobs)}
+
+    def planned(self) -> Planned | None:
+        return self._planned(self.weights_)
 
 
 def _solved(gram: np.ndarray, right: np.ndarray) -> np.ndarray:

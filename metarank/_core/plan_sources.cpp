@@ -1,0 +1,285 @@
+#include "plan_sources.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "dense_scores.h"
+#include "distances.h"
+#include "elementary.h"
+#include "rows.h"
+#include "scored_lists.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr int kOne = 1;  // kernels of a part use the worker's thread alone
+
+// Lists of k labels each, row after row.
+LabelLists even_lists(TopLabels&& top) {
+  auto& [labels, scores] = top;
+  const size_t n = labels.shape[0], k = labels.shape[1];
+  std::vector<int64_t> indptr(n + 1);
+  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * k);
+  return {to_array(std::move(indptr)), to_array(std::move(labels.values)), to_array(std::move(scores.values))};
+}
+
+void require_finite(const std::vector<float>& scores) {
+  for (const float score : scores) require(std::isfinite(score), "scores must be finite");
+}
+
+// The columns of the pairs that texts mention, zeros elsewhere.
+void describe_mentions(const Mentions& met, const PlanPairs& pairs, PlanColumns& out) {
+  const size_t m = pairs.labels.shape(0), stored = met.labels.values.size();
+  std::vector<size_t> at(m, stored);  // of each pair its mention, if there is one
+  for (size_t i = 0; i + 1 < met.indptr.values.size(); ++i) {
+    const auto first = met.labels.values.begin() + met.indptr.values[i];
+    const auto stop = met.labels.values.begin() + met.indptr.values[i + 1];
+    for (int64_t p = pairs.indptr(i); p < pairs.indptr(i + 1); ++p) {
+      const auto place = std::lower_bound(first, stop, pairs.labels(p));
+      if (place != stop && *place == pairs.labels(p)) at[p] = static_cast<size_t>(place - met.labels.values.begin());
+    }
+  }
+  for (size_t c = 0; c < static_cast<size_t>(Mention::kScore); ++c) {
+    std::vector<float> values(m, 0.0F);
+    for (size_t p = 0; p < m; ++p)
+      if (at[p] < stored) values[p] = met.columns.values[c * stored + at[p]];
+    out.add(to_array(std::move(values)));
+  }
+}
+
+}  // namespace
+
+using AtWork = PlanSource::AtWork;
+
+PlanSource plan_neighbors(const InvertedIndex& index, Indptr label_indptr, Ids label_rows,
+                          const NeighborColumns& columns) {
+  return PlanSource([=, &index](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(label_neighbors_sparse(
+                        index, rows.X, {pairs.indptr, pairs.labels, label_indptr, label_rows}, columns, kOne));
+                  }};
+  });
+}
+
+PlanSource plan_means(const LabelMeanIndex& index) {
+  return PlanSource([&index](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(distances(index, rows.X, pairs.indptr, pairs.labels, kOne));
+                  }};
+  });
+}
+
+PlanSource plan_dense_neighbors(const DensePoints& points, Indptr label_indptr, Ids label_rows,
+                                const NeighborColumns& columns) {
+  return PlanSource([=](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
+                    const size_t metrics = columns.metrics.size(), n = rows.dense.shape(0);
+                    const Proposals none{{nullptr, {metrics, n, 0}}, {nullptr, {metrics, n}}};
+                    out.add(label_neighbors_dense(points, rows.dense,
+                                                  {pairs.indptr, pairs.labels, label_indptr, label_rows}, columns, none,
+                                                  kOne));
+                  }};
+  });
+}
+
+PlanSource plan_dense_means(In2<float> means, In1<uint8_t> known, double max_sq_norm) {
+  return PlanSource([=](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(centroid_distances_dense(means, known, max_sq_norm, rows.dense, pairs.indptr, pairs.labels,
+                                                     kOne));
+                  }};
+  });
+}
+
+PlanSource plan_constants(Values values) {
+  return PlanSource([=](const PlanRows&) {
+    return AtWork{nullptr,
+                  [=](const PlanPairs& pairs, PlanColumns& out) { out.add(pairs.numbers(values.data())); }};
+  });
+}
+
+namespace {
+
+// Votes of the nearest rows, of which `nearest` tells the weights.
+PlanSource votes_of(std::function<NearestRows(const PlanRows&, int)> nearest, const Votes& votes, std::vector<int> ks,
+                    bool by_name, double tie) {
+  require(!ks.empty(), "ks must not be empty");
+  const int most = *std::max_element(ks.begin(), ks.end());
+  return PlanSource([=, &votes](const PlanRows& rows) {
+    const auto voters = std::make_shared<NearestRows>(nearest(rows, most));
+    const In2<int32_t> voting = view_of(std::get<0>(*voters));
+    const In2<float> weight = view_of(std::get<1>(*voters));
+    return AtWork{[=, &votes](int64_t k) {
+                    const auto at_most = static_cast<int>(std::min(k, votes.n_labels()));
+                    return even_lists(votes.shortlist(voting, weight, tie, at_most, kOne));
+                  },
+                  [=, &votes, &ks](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(votes.columns(voting, weight, pairs.indptr, pairs.labels, ks, kOne));
+                    if (by_name) out.add(votes.kin_by_name(voting, weight, pairs.indptr, pairs.labels, kOne));
+                    (void)voters;  // held: its arrays are read
+                  }};
+  });
+}
+
+}  // namespace
+
+PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes, std::vector<int> ks, bool by_name,
+                      double tie) {
+  const auto nearest = [=, &index](const PlanRows& rows, int k) {
+    NearestRows out = nearest_rows_sparse(index, rows.X, voters, k, kCosine, kOne);
+    auto& [ids, weights] = out;
+    for (size_t i = 0; i < weights.values.size(); ++i)
+      weights.values[i] = ids.values[i] >= 0 ? std::max(1.0f - weights.values[i], 0.0f) : 0.0f;
+    return out;
+  };
+  return votes_of(nearest, votes, std::move(ks), by_name, tie);
+}
+
+PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Votes& votes, std::vector<int> ks,
+                            bool by_name, double tie) {
+  const auto nearest = [=](const PlanRows& rows, int k) {
+    const std::vector<double> no_bounds(rows.dense.shape(0));
+    NearestRows out = nearest_rows_dense(X, sq_norm, rows.dense, voters, k, kL2, {nullptr, {no_bounds.size(), 0}},
+                                         view_of(no_bounds), kOne);
+    auto& [ids, weights] = out;
+    for (auto first = weights.values.begin(); first != weights.values.end(); first += k) {
+      const float least = std::max(*std::max_element(first, first + k) / 1000, std::numeric_limits<float>::min());
+      std::transform(first, first + k, first, [least](float distance) { return least / std::max(distance, least); });
+    }
+    for (size_t i = 0; i < weights.values.size(); ++i)
+      if (ids.values[i] < 0) weights.values[i] = 0.0f;
+    return out;
+  };
+  return votes_of(nearest, votes, std::move(ks), by_name, tie);
+}
+
+template <typename Weight>
+PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Weight>& lister, int64_t n_listed) {
+  return PlanSource([=, &scorer, &lister](const PlanRows& rows) {
+    const auto sums = std::make_shared<Array2<float>>(scorer.sums(rows.X, kOne));
+    return AtWork{[=, &lister](int64_t k) {
+                    LabelLists lists = even_lists(lister.shortlist_of(view_of(*sums), std::min(k, n_listed)));
+                    require_finite(lists.scores.values);
+                    return lists;
+                  },
+                  [=, &scorer](const PlanPairs& pairs, PlanColumns& out) {
+                    Array1<float> scores = scorer.scores_of(view_of(*sums), pairs.indptr, pairs.labels);
+                    require_finite(scores.values);
+                    out.add(std::move(scores));
+                  }};
+  });
+}
+
+template PlanSource plan_weights(const WeightIndex<int16_t>&, const WeightIndex<int16_t>&, int64_t);
+template PlanSource plan_weights(const WeightIndex<float>&, const WeightIndex<float>&, int64_t);
+
+namespace {
+
+// Rows divided by `scale`, of unit length, times `matrix`; either may be missing.
+Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<float>& matrix) {
+  const size_t n = rows.shape(0), d = rows.shape(1);
+  std::vector<float> values(rows.data(), rows.data() + rows.size());
+  for (size_t p = 0; scale.size() > 0 && p < values.size(); ++p) values[p] /= scale(p % d);
+  std::vector<int64_t> indptr(n + 1);
+  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
+  Array2<float> unit = to_array(std::move(unit_rows(view_of(indptr), view_of(values)).values), n, d);
+  if (matrix.size() == 0) return unit;
+  const std::vector<float> none(matrix.shape(0), 0.0f);
+  return vector_scores(view_of(unit), matrix, view_of(none), kOne);
+}
+
+// Of each row the k greatest scores that are positive.
+LabelLists greatest(const Array2<float>& scores, int64_t k) {
+  const auto n_labels = static_cast<int64_t>(scores.shape[1]);
+  std::vector<Scored> list;
+  return ListsOfRows::of(static_cast<int64_t>(scores.shape[0]), kOne, 1, [&](int64_t i, int64_t, ListsOfRows& lists) {
+    const float* const row = scores.values.data() + i * n_labels;
+    list.clear();
+    for (int32_t l = 0; l < n_labels; ++l)
+      if (row[l] > 0.0f) list.push_back({row[l], l});
+    keep_best(list, k);
+    lists.add(list);
+    lists.end_row();
+  });
+}
+
+}  // namespace
+
+PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix) {
+  return PlanSource([=](const PlanRows& rows) {
+    require(scale.size() == 0 || scale.size() == rows.dense.shape(1), "scale must have an entry a column");
+    const auto queries = std::make_shared<Array2<float>>(queries_of(rows.dense, scale, matrix));
+    return AtWork{[=](int64_t k) { return greatest(vector_scores(view_of(*queries), vectors, bias, kOne), k); },
+                  [=](const PlanPairs& pairs, PlanColumns& out) {
+                    Array1<float> scores =
+                        vector_scores_of_pairs(view_of(*queries), vectors, bias, pairs.indptr, pairs.labels, kOne);
+                    require_finite(scores.values);
+                    out.add(std::move(scores));
+                  }};
+  });
+}
+
+PlanSource plan_trees(const LabelTrees& trees, int64_t width, int64_t least_proposed, float scale, float least) {
+  return PlanSource([=, &trees](const PlanRows& rows) {
+    const auto unit = std::make_shared<Array1<float>>(unit_rows(rows.X.indptr, rows.X.data));
+    const CsrView X{rows.X.indptr, rows.X.indices, view_of(*unit)};
+    return AtWork{[=, &trees](int64_t k) {
+                    k = std::min(k, std::max<int64_t>(1, trees.n_labels()));
+                    const int64_t of_tree = trees.n_trees() == 1 ? k : std::max(k, least_proposed);
+                    auto [indptr, labels, scores, _] = trees.beam(X, width, k, of_tree, false, kOne);
+                    for (float& score : scores.values) score *= scale;
+                    return LabelLists{std::move(indptr), std::move(labels), std::move(scores)};
+                  },
+                  [=, &trees](const PlanPairs& pairs, PlanColumns& out) {
+                    const auto n_trees = static_cast<size_t>(trees.n_trees());
+                    auto [mean, by_tree] = trees.score_pairs(X, pairs.indptr, pairs.labels, n_trees > 1, kOne);
+                    for (float& p : mean.values) p = static_cast<float>(elementary::log(std::max(p, least)));
+                    out.add(std::move(mean));
+                    for (size_t t = 0; by_tree && t < n_trees; ++t) {
+                      std::vector<float> of_tree(pairs.labels.shape(0));
+                      for (size_t pair = 0; pair < of_tree.size(); ++pair)
+                        of_tree[pair] = by_tree->values[pair * n_trees + t];
+                      out.add(to_array(std::move(of_tree)));
+                    }
+                    (void)unit;  // held: X reads on in it
+                  }};
+  });
+}
+
+PlanSource plan_names(const LabelText& text, std::vector<int> columns) {
+  for (const int j : columns) require(j >= 0 && j < 4, "columns must lie in [0, 4)");
+  return PlanSource([&text, columns](const PlanRows& rows) {
+    return AtWork{[&](int64_t k) { return text.shortlist(rows.X, k, kOne); },
+                  [&](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(text.evidence(rows.X, pairs.indptr, pairs.labels, kOne), columns);
+                  }};
+  });
+}
+
+PlanSource plan_name_record(const LabelText& text, Values present, Values absent, In2<float> numbers) {
+  require(static_cast<int64_t>(numbers.shape(1)) == text.n_labels(), "of_labels must have one column a label");
+  return PlanSource([=, &text](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(text.weighed(rows.X, pairs.indptr, pairs.labels, present, absent, kOne));
+                    for (size_t j = 0; j < numbers.shape(0); ++j)
+                      out.add(pairs.numbers(numbers.data() + j * numbers.shape(1)));
+                  }};
+  });
+}
+
+PlanSource plan_mentions(const NameMentions& names, Values rarity) {
+  require(static_cast<int64_t>(rarity.shape(0)) == names.n_forms(), "rarity must be of all forms");
+  return PlanSource([=, &names](const PlanRows& rows) {
+    const auto met = std::make_shared<Mentions>(names.find(rows.word_indptr, rows.words, rarity, kOne));
+    require(static_cast<int64_t>(met->indptr.values.size()) == rows.n() + 1, "words must be of as many rows as X");
+    return AtWork{[=](int64_t k) { return met->best(k); },
+                  [=](const PlanPairs& pairs, PlanColumns& out) { describe_mentions(*met, pairs, out); }};
+  });
+}
+
+}  // namespace metarank
