@@ -15,17 +15,6 @@ namespace {
 constexpr int kOne = 1;         // kernels of a part use the worker's thread alone
 constexpr int64_t kRows = 256;  // of a part: more bring nothing more
 
-template <typename T>
-void append(Array1<T>& all, Array1<T>&& more) {
-  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
-  all.shape = {all.values.size()};
-}
-
-void append(Array2<float>& all, Array2<float>&& more) {
-  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
-  all.shape = {all.shape[0] + more.shape[0], more.shape[1]};
-}
-
 }  // namespace
 
 void PlanColumns::add(Array1<float>&& column) {
@@ -149,9 +138,8 @@ Plan::Answer Plan::answer(const PlanRows& all_rows, int64_t k, bool table, int n
   all.indptr = to_array(std::vector<int64_t>{0});
   for (Part& part : parts) {
     const int64_t before = all.indptr.values.back();
-    all.indptr.values.pop_back();
     for (int64_t& bound : part.indptr.values) bound += before;
-    append(all.indptr, std::move(part.indptr));
+    append(all.indptr, to_array(std::vector(part.indptr.values.begin() + 1, part.indptr.values.end())));
     append(all.labels, std::move(part.labels));
     append(all.rough, std::move(part.rough));
     append(all.ahead, std::move(part.ahead));

@@ -5,8 +5,10 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
+#include "coarse_rows.h"
 #include "dense_scores.h"
 #include "distances.h"
 #include "elementary.h"
@@ -142,11 +144,20 @@ PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes
 
 PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Votes& votes, std::vector<int> ks,
                             bool by_name, double tie) {
+  std::vector<float> bias;  // the nearest of rows y is that of the greatest x . y - |y|^2 / 2
+  for (size_t i = 0; i < voters.shape(0); ++i) bias.push_back(-sq_norm(voters(i)) / 2);
+  const auto coarse =
+      std::make_shared<CoarseRows>(X, std::vector<int32_t>(voters.data(), voters.data() + voters.size()), bias);
   const auto nearest = [=](const PlanRows& rows, int k) {
-    const std::vector<double> no_bounds(rows.dense.shape(0));
-    NearestRows out = nearest_rows_dense(X, sq_norm, rows.dense, voters, k, kL2, {nullptr, {no_bounds.size(), 0}},
-                                         view_of(no_bounds), kOne);
+    NearestRows out{Array2<int32_t>{{}, {0, static_cast<size_t>(k)}}, Array2<float>{{}, {0, static_cast<size_t>(k)}}};
     auto& [ids, weights] = out;
+    for (int64_t i = 0; i < rows.n(); ++i) {
+      const In2<float> row(rows.dense.data() + i * rows.dense.shape(1), {1, rows.dense.shape(1)});
+      const std::vector<int32_t> near = coarse->foremost(row.data(), k);
+      auto [rows_near, distances] = nearest_proposed_dense(X, row, {near.data(), {1, near.size()}}, k, kOne);
+      append(ids, std::move(rows_near));
+      append(weights, std::move(distances));
+    }
     for (auto first = weights.values.begin(); first != weights.values.end(); first += k) {
       const float least = std::max(*std::max_element(first, first + k) / 1000, std::numeric_limits<float>::min());
       std::transform(first, first + k, first, [least](float distance) { return least / std::max(distance, least); });
@@ -193,28 +204,39 @@ Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<
   return vector_scores(view_of(unit), matrix, view_of(none), kOne);
 }
 
-// Of each row the k greatest scores that are positive.
-LabelLists greatest(const Array2<float>& scores, int64_t k) {
-  const auto n_labels = static_cast<int64_t>(scores.shape[1]);
-  std::vector<Scored> list;
-  return ListsOfRows::of(static_cast<int64_t>(scores.shape[0]), kOne, 1, [&](int64_t i, int64_t, ListsOfRows& lists) {
-    const float* const row = scores.values.data() + i * n_labels;
-    list.clear();
-    for (int32_t l = 0; l < n_labels; ++l)
-      if (row[l] > 0.0f) list.push_back({row[l], l});
-    keep_best(list, k);
-    lists.add(list);
-    lists.end_row();
+// Of each query the k labels of the greatest positive scores.
+LabelLists greatest(const Array2<float>& queries, const CoarseRows& coarse, const In2<float>& vectors,
+                    const Values& bias, int64_t k) {
+  const auto n = static_cast<int64_t>(queries.shape[0]), d = static_cast<int64_t>(queries.shape[1]);
+  return ListsOfRows::of(n, kOne, std::max<int64_t>(n, 1), [&](int64_t begin, int64_t end, ListsOfRows& lists) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* const query = queries.values.data() + i * d;
+      const std::vector<int32_t> labels = coarse.foremost(query, k);
+      const std::vector<int64_t> indptr{0, static_cast<int64_t>(labels.size())};
+      const Array1<float> scores = vector_scores_of_pairs({query, {1, queries.shape[1]}}, vectors, bias,
+                                                          view_of(indptr), view_of(labels), kOne);
+      require_finite(scores.values);
+      std::vector<Scored> list;
+      for (size_t p = 0; p < labels.size(); ++p)
+        if (scores.values[p] > 0.0f) list.push_back({scores.values[p], labels[p]});
+      keep_best(list, k);
+      lists.add(list);
+      lists.end_row();
+    }
   });
 }
 
 }  // namespace
 
 PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix) {
+  std::vector<int32_t> labels(vectors.shape(0));
+  std::iota(labels.begin(), labels.end(), 0);
+  const auto coarse = std::make_shared<CoarseRows>(vectors, std::move(labels),
+                                                   std::vector<float>(bias.data(), bias.data() + bias.size()));
   return PlanSource([=](const PlanRows& rows) {
     require(scale.size() == 0 || scale.size() == rows.dense.shape(1), "scale must have an entry a column");
     const auto queries = std::make_shared<Array2<float>>(queries_of(rows.dense, scale, matrix));
-    return AtWork{[=](int64_t k) { return greatest(vector_scores(view_of(*queries), vectors, bias, kOne), k); },
+    return AtWork{[=](int64_t k) { return greatest(*queries, *coarse, vectors, bias, k); },
                   [=](const PlanPairs& pairs, PlanColumns& out) {
                     Array1<float> scores =
                         vector_scores_of_pairs(view_of(*queries), vectors, bias, pairs.indptr, pairs.labels, kOne);

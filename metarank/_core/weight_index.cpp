@@ -11,8 +11,15 @@ namespace metarank {
 
 namespace {
 
+constexpr int64_t kFew = 4;  // a feature has a column where one label in so many has it
+
 METARANK_KERNEL void scale_sums(const float* scale, const float* bias, int64_t n, float* score) {
   for (int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
+}
+
+template <typename Weight>
+METARANK_KERNEL void add_column(float value, const Weight* weight, int64_t n, float* sums) {
+  for (int64_t l = 0; l < n; ++l) sums[l] += value * static_cast<float>(weight[l]);
 }
 
 // The k best labels, in no order. Most labels are far from them: a block without one is passed over at a glance.
@@ -125,6 +132,7 @@ TopLabels WeightIndex<Weight>::shortlist(const CsrView& X, int64_t k, int n_thre
 template <typename Weight>
 template <typename Visit>
 void WeightIndex<Weight>::for_rows(const SparseRows& X, int n_threads, const Visit& visit) const {
+  std::call_once(filled_, [this] { fill_columns(); });
   parallel_for(X.n_rows, n_threads, 16, [&](int64_t begin, int64_t end, int) {
     const auto sums = pool_.take();
     sums->resize(n_bands() * kBand);  // whole bands: whatever an entry's two bytes say is inside
@@ -141,11 +149,29 @@ void WeightIndex<Weight>::add_row(const SparseRow& x, float* sums) const {
   for (int64_t band = 0; band < n_bands(); ++band, sums += kBand)
     for (int64_t p = 0; p < x.size; ++p) {
       const float value = x.value[p];
-      const int64_t* range = start_.data() + band * n_features_ + x.index[p];
-      const int64_t begin = range[0], end = range[1];
-      require(0 <= begin && end <= static_cast<int64_t>(label_.shape(0)), "start must lie within the entries");
+      const int64_t list = band * n_features_ + x.index[p], begin = start_(list), end = start_(list + 1);
+      if (column_[list] >= 0) {
+        by_level<add_column<Weight>>(value, columns_.data() + column_[list], band_size(band), sums);
+        continue;
+      }
       for (int64_t e = begin; e < end; ++e) sums[label_(e)] += value * static_cast<float>(weight_(e));
     }
+}
+
+template <typename Weight>
+void WeightIndex<Weight>::fill_columns() const {
+  std::vector<int64_t> column(n_bands() * n_features_, -1);
+  for (size_t list = 0; list < column.size(); ++list) {
+    const int64_t begin = start_(list), end = start_(list + 1);
+    require(0 <= begin && end <= static_cast<int64_t>(label_.shape(0)), "start must lie within the entries");
+    const int64_t size = band_size(static_cast<int64_t>(list) / n_features_);
+    if ((end - begin) * kFew < size) continue;
+    column[list] = static_cast<int64_t>(columns_.size());
+    columns_.resize(columns_.size() + size);
+    for (int64_t e = begin; e < end; ++e)
+      if (label_(e) < size) columns_[column[list] + label_(e)] = weight_(e);
+  }
+  column_ = std::move(column);
 }
 
 template class WeightIndex<float>;

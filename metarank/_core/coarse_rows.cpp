@@ -1,0 +1,86 @@
+#include "coarse_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "simd.h"
+#include "topk.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr int32_t kMost = 127;
+
+struct Coarse {
+  float scale, length, error;  // |y| and |e|
+};
+
+// Whole numbers of at most `most` for those of a row.
+template <typename T>
+Coarse coarsened(const float* y, int64_t d, int32_t most, T* out) {
+  float largest = 0.0f;
+  for (int64_t j = 0; j < d; ++j) largest = std::max(largest, std::fabs(y[j]));
+  const float scale = largest / static_cast<float>(most);
+  double squares = 0.0, errors = 0.0;
+  for (int64_t j = 0; j < d; ++j) {
+    const double value = y[j], level = scale > 0.0f ? std::nearbyint(value / scale) : 0.0;
+    out[j] = static_cast<T>(std::clamp<double>(level, -most, most));
+    const double error = value - static_cast<double>(scale) * out[j];
+    squares += value * value;
+    errors += error * error;
+  }
+  return {scale, static_cast<float>(std::sqrt(squares)), static_cast<float>(std::sqrt(errors))};
+}
+
+METARANK_KERNEL void products(const int16_t* x, const int8_t* Y, int64_t n, int64_t d, float* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    int32_t sum = 0;
+    for (int64_t j = 0; j < d; ++j) sum += static_cast<int32_t>(x[j]) * static_cast<int16_t>(Y[i * d + j]);
+    out[i] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+CoarseRows::CoarseRows(In2<float> X, std::vector<int32_t> numbers, std::vector<float> bias)
+    : width_(static_cast<int64_t>(X.shape(1))),
+      unit_(4.0f * static_cast<float>(width_ + 32) * std::numeric_limits<float>::epsilon()),
+      numbers_(std::move(numbers)), bias_(std::move(bias)), values_(numbers_.size() * X.shape(1)) {
+  require(bias_.size() == numbers_.size(), "bias must have one entry a row");
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    require(numbers_[i] >= 0 && static_cast<size_t>(numbers_[i]) < X.shape(0), "row numbers must lie in [0, n)");
+    const Coarse row = coarsened(X.data() + numbers_[i] * width_, width_, kMost, values_.data() + i * width_);
+    scale_.push_back(row.scale);
+    length_.push_back(row.length);
+    error_.push_back(row.error);
+  }
+}
+
+std::vector<int32_t> CoarseRows::foremost(const float* x, int64_t k) const {
+  const size_t n = numbers_.size();
+  if (static_cast<size_t>(k) >= n) return numbers_;
+  std::vector<int16_t> query(width_);
+  const int64_t most = std::numeric_limits<int32_t>::max() / (kMost * std::max<int64_t>(width_, 1));  // of no overflow
+  const Coarse of_x = coarsened(x, width_, static_cast<int32_t>(std::min<int64_t>(most, 32'767)), query.data());
+  std::vector<float> least(n), slack(n);
+  by_level<products>(query.data(), values_.data(), static_cast<int64_t>(n), width_, least.data());
+  for (size_t i = 0; i < n; ++i) {
+    slack[i] = of_x.length * (error_[i] + unit_ * length_[i]) + of_x.error * length_[i] +
+               unit_ * (std::fabs(bias_[i]) + of_x.length * of_x.length) + std::numeric_limits<float>::min();
+    least[i] = least[i] * scale_[i] * of_x.scale + bias_[i] - slack[i];
+    if (std::isfinite(least[i])) continue;
+    least[i] = std::numeric_limits<float>::lowest();  // nothing is known of it
+    slack[i] = std::numeric_limits<float>::infinity();
+  }
+  std::vector<int64_t> first;
+  top_k(ScoreRow<float>{nullptr, least.data(), static_cast<int64_t>(n)}, k, first);
+  std::vector<int32_t> out;
+  for (size_t i = 0; i < n; ++i)
+    if (least[i] + 2.0f * slack[i] >= least[first.back()]) out.push_back(numbers_[i]);
+  return out;
+}
+
+}  // namespace metarank
