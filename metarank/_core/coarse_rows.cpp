@@ -59,12 +59,13 @@ CoarseRows::CoarseRows(In2<float> X, std::vector<int32_t> numbers, std::vector<f
   }
 }
 
-std::vector<int32_t> CoarseRows::foremost(const float* x, int64_t k) const {
+std::vector<int32_t> CoarseRows::foremost(const In2<float>& row, int64_t k) const {
+  require(row.size() == static_cast<size_t>(width_), "a query must have as many features as the rows");
   const size_t n = numbers_.size();
   if (static_cast<size_t>(k) >= n) return numbers_;
   std::vector<int16_t> query(width_);
   const int64_t most = std::numeric_limits<int32_t>::max() / (kMost * std::max<int64_t>(width_, 1));  // of no overflow
-  const Coarse of_x = coarsened(x, width_, static_cast<int32_t>(std::min<int64_t>(most, 32'767)), query.data());
+  const Coarse of_x = coarsened(row.data(), width_, static_cast<int32_t>(std::min<int64_t>(most, 32'767)), query.data());
   std::vector<float> least(n), slack(n);
   by_level<products>(query.data(), values_.data(), static_cast<int64_t>(n), width_, least.data());
   for (size_t i = 0; i < n; ++i) {
@@ -76,10 +77,10 @@ std::vector<int32_t> CoarseRows::foremost(const float* x, int64_t k) const {
     slack[i] = std::numeric_limits<float>::infinity();
   }
   std::vector<int64_t> first;
-  top_k(ScoreRow<float>{nullptr, least.data(), static_cast<int64_t>(n)}, k, first);
+  by_level<best_scores>(least.data(), static_cast<int64_t>(n), k, first);
   std::vector<int32_t> out;
   for (size_t i = 0; i < n; ++i)
-    if (least[i] + 2.0f * slack[i] >= least[first.back()]) out.push_back(numbers_[i]);
+    if (least[i] + 2.0f * slack[i] >= least[first.front()]) out.push_back(numbers_[i]);
   return out;
 }
 

@@ -17,8 +17,8 @@ class CoarseRows {
   // Of X the rows `numbers`; `bias` has an entry for each.
   CoarseRows(In2<float> X, std::vector<int32_t> numbers, std::vector<float> bias);
 
-  // The numbers of all rows that may be among the k of the greatest x . y + bias, computed in single precision.
-  std::vector<int32_t> foremost(const float* x, int64_t k) const;
+  // The numbers of all rows y that may be among the k of the greatest x . y + bias, in single precision, of one x.
+  std::vector<int32_t> foremost(const In2<float>& row, int64_t k) const;
 
  private:
   int64_t width_;

@@ -34,6 +34,10 @@ void require_finite(const std::vector<float>& scores) {
   for (const float score : scores) require(std::isfinite(score), "scores must be finite");
 }
 
+In2<float> row_of(const In2<float>& rows, int64_t i) {
+  return {rows.data() + i * rows.shape(1), {1, rows.shape(1)}};
+}
+
 // The columns of the pairs that texts mention, zeros elsewhere.
 void describe_mentions(const Mentions& met, const PlanPairs& pairs, PlanColumns& out) {
   const size_t m = pairs.labels.shape(0), stored = met.labels.values.size();
@@ -54,55 +58,96 @@ void describe_mentions(const Mentions& met, const PlanPairs& pairs, PlanColumns&
   }
 }
 
-}  // namespace
-
 using AtWork = PlanSource::AtWork;
 
-PlanSource plan_neighbors(const InvertedIndex& index, Indptr label_indptr, Ids label_rows,
-                          const NeighborColumns& columns) {
-  return PlanSource([=, &index](const PlanRows& rows) {
-    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
-                    out.add(label_neighbors_sparse(
-                        index, rows.X, {pairs.indptr, pairs.labels, label_indptr, label_rows}, columns, kOne));
-                  }};
+// A source that proposes nothing.
+template <typename Describe>
+PlanSource describing(Describe describe) {
+  return PlanSource([=](const PlanRows& rows) {
+    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) { describe(rows, pairs, out); }};
   });
 }
 
-PlanSource plan_means(const LabelMeanIndex& index) {
-  return PlanSource([&index](const PlanRows& rows) {
-    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
-                    out.add(distances(index, rows.X, pairs.indptr, pairs.labels, kOne));
-                  }};
+// A source of scores of dense rows as queries(rows). It proposes the labels of the greatest above `least`, which is
+// looked for among those that may be.
+template <typename Queries, typename Scores>
+PlanSource scoring(CoarseRows&& rows_of_labels, float least, Queries queries, Scores scores) {
+  const auto coarse = std::make_shared<CoarseRows>(std::move(rows_of_labels));
+  return PlanSource([=](const PlanRows& rows) {
+    const auto asked = std::make_shared<Array2<float>>(queries(rows.dense));
+    const auto finite = [=](const In2<float>& of, const PlanPairs& pairs) {
+      Array1<float> out = scores(of, pairs);
+      require_finite(out.values);
+      return out;
+    };
+    return AtWork{[=](int64_t k) {
+                    return ListsOfRows::of(rows.n(), kOne, 1, [&](int64_t i, int64_t, ListsOfRows& lists) {
+                      const In2<float> row = row_of(view_of(*asked), i);
+                      const std::vector<int32_t> labels = coarse->foremost(row, k);
+                      const std::vector<int64_t> indptr{0, static_cast<int64_t>(labels.size())};
+                      const std::vector<float> of_labels = finite(row, {view_of(indptr), view_of(labels)}).values;
+                      std::vector<Scored> list;
+                      for (size_t p = 0; p < labels.size(); ++p)
+                        if (of_labels[p] > least) list.push_back({of_labels[p], labels[p]});
+                      keep_best(list, k);
+                      lists.add(list);
+                      lists.end_row();
+                    });
+                  },
+                  [=](const PlanPairs& pairs, PlanColumns& out) { out.add(finite(view_of(*asked), pairs)); }};
+  });
+}
+
+// Of classifiers whose weights are stored label by label, the sums of some labels, features ascending.
+template <typename Weight>
+METARANK_KERNEL void sums_of_labels(const float* x, const Weight* W, int64_t d, const int32_t* labels, int64_t n,
+                                    float* out) {
+  constexpr int64_t kBeside = 8;  // one sum would have to wait for itself
+  for (int64_t p = 0; p < n; p += kBeside) {
+    const Weight* rows[kBeside];
+    float sums[kBeside] = {0};
+    for (int64_t i = 0; i < kBeside; ++i) rows[i] = W + labels[std::min(p + i, n - 1)] * d;
+    for (int64_t j = 0; j < d; ++j)
+      for (int64_t i = 0; i < kBeside; ++i) sums[i] += x[j] * static_cast<float>(rows[i][j]);
+    std::copy_n(sums, std::min(kBeside, n - p), out + p);
+  }
+}
+
+}  // namespace
+
+PlanSource plan_neighbors(const InvertedIndex& index, Indptr label_indptr, Ids label_rows,
+                          const NeighborColumns& columns) {
+  return describing([=, &index](const PlanRows& rows, const PlanPairs& pairs, PlanColumns& out) {
+    const LabelPairs of{pairs.indptr, pairs.labels, label_indptr, label_rows};
+    out.add(label_neighbors_sparse(index, rows.X, of, columns, kOne));
   });
 }
 
 PlanSource plan_dense_neighbors(const DensePoints& points, Indptr label_indptr, Ids label_rows,
                                 const NeighborColumns& columns) {
-  return PlanSource([=](const PlanRows& rows) {
-    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
-                    const size_t metrics = columns.metrics.size(), n = rows.dense.shape(0);
-                    const Proposals none{{nullptr, {metrics, n, 0}}, {nullptr, {metrics, n}}};
-                    out.add(label_neighbors_dense(points, rows.dense,
-                                                  {pairs.indptr, pairs.labels, label_indptr, label_rows}, columns, none,
-                                                  kOne));
-                  }};
+  return describing([=](const PlanRows& rows, const PlanPairs& pairs, PlanColumns& out) {
+    const LabelPairs of{pairs.indptr, pairs.labels, label_indptr, label_rows};
+    const size_t metrics = columns.metrics.size(), n = rows.dense.shape(0);
+    const Proposals none{{nullptr, {metrics, n, 0}}, {nullptr, {metrics, n}}};
+    out.add(label_neighbors_dense(points, rows.dense, of, columns, none, kOne));
   });
 }
 
-PlanSource plan_dense_means(In2<float> means, In1<uint8_t> known, double max_sq_norm) {
-  return PlanSource([=](const PlanRows& rows) {
-    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
-                    out.add(centroid_distances_dense(means, known, max_sq_norm, rows.dense, pairs.indptr, pairs.labels,
-                                                     kOne));
-                  }};
+PlanSource plan_means(const LabelMeanIndex& index) {
+  return describing([&index](const PlanRows& rows, const PlanPairs& pairs, PlanColumns& out) {
+    out.add(distances(index, rows.X, pairs.indptr, pairs.labels, kOne));
+  });
+}
+
+PlanSource plan_dense_means(In2<float> means, In1<uint8_t> known, double longest) {
+  return describing([=](const PlanRows& rows, const PlanPairs& pairs, PlanColumns& out) {
+    out.add(centroid_distances_dense(means, known, longest, rows.dense, pairs.indptr, pairs.labels, kOne));
   });
 }
 
 PlanSource plan_constants(Values values) {
-  return PlanSource([=](const PlanRows&) {
-    return AtWork{nullptr,
-                  [=](const PlanPairs& pairs, PlanColumns& out) { out.add(pairs.numbers(values.data())); }};
-  });
+  return describing(
+      [=](const PlanRows&, const PlanPairs& pairs, PlanColumns& out) { out.add(pairs.numbers(values.data())); });
 }
 
 namespace {
@@ -149,11 +194,11 @@ PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Vote
   const auto coarse =
       std::make_shared<CoarseRows>(X, std::vector<int32_t>(voters.data(), voters.data() + voters.size()), bias);
   const auto nearest = [=](const PlanRows& rows, int k) {
-    NearestRows out{Array2<int32_t>{{}, {0, static_cast<size_t>(k)}}, Array2<float>{{}, {0, static_cast<size_t>(k)}}};
+    NearestRows out{};
     auto& [ids, weights] = out;
     for (int64_t i = 0; i < rows.n(); ++i) {
-      const In2<float> row(rows.dense.data() + i * rows.dense.shape(1), {1, rows.dense.shape(1)});
-      const std::vector<int32_t> near = coarse->foremost(row.data(), k);
+      const In2<float> row = row_of(rows.dense, i);
+      const std::vector<int32_t> near = coarse->foremost(row, k);
       auto [rows_near, distances] = nearest_proposed_dense(X, row, {near.data(), {1, near.size()}}, k, kOne);
       append(ids, std::move(rows_near));
       append(weights, std::move(distances));
@@ -194,6 +239,7 @@ namespace {
 // Rows divided by `scale`, of unit length, times `matrix`; either may be missing.
 Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<float>& matrix) {
   const size_t n = rows.shape(0), d = rows.shape(1);
+  require(scale.size() == 0 || scale.size() == d, "scale must have an entry a column");
   std::vector<float> values(rows.data(), rows.data() + rows.size());
   for (size_t p = 0; scale.size() > 0 && p < values.size(); ++p) values[p] /= scale(p % d);
   std::vector<int64_t> indptr(n + 1);
@@ -204,47 +250,48 @@ Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<
   return vector_scores(view_of(unit), matrix, view_of(none), kOne);
 }
 
-// Of each query the k labels of the greatest positive scores.
-LabelLists greatest(const Array2<float>& queries, const CoarseRows& coarse, const In2<float>& vectors,
-                    const Values& bias, int64_t k) {
-  const auto n = static_cast<int64_t>(queries.shape[0]), d = static_cast<int64_t>(queries.shape[1]);
-  return ListsOfRows::of(n, kOne, std::max<int64_t>(n, 1), [&](int64_t begin, int64_t end, ListsOfRows& lists) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float* const query = queries.values.data() + i * d;
-      const std::vector<int32_t> labels = coarse.foremost(query, k);
-      const std::vector<int64_t> indptr{0, static_cast<int64_t>(labels.size())};
-      const Array1<float> scores = vector_scores_of_pairs({query, {1, queries.shape[1]}}, vectors, bias,
-                                                          view_of(indptr), view_of(labels), kOne);
-      require_finite(scores.values);
-      std::vector<Scored> list;
-      for (size_t p = 0; p < labels.size(); ++p)
-        if (scores.values[p] > 0.0f) list.push_back({scores.values[p], labels[p]});
-      keep_best(list, k);
-      lists.add(list);
-      lists.end_row();
-    }
-  });
-}
-
 }  // namespace
 
 PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix) {
   std::vector<int32_t> labels(vectors.shape(0));
   std::iota(labels.begin(), labels.end(), 0);
-  const auto coarse = std::make_shared<CoarseRows>(vectors, std::move(labels),
-                                                   std::vector<float>(bias.data(), bias.data() + bias.size()));
-  return PlanSource([=](const PlanRows& rows) {
-    require(scale.size() == 0 || scale.size() == rows.dense.shape(1), "scale must have an entry a column");
-    const auto queries = std::make_shared<Array2<float>>(queries_of(rows.dense, scale, matrix));
-    return AtWork{[=](int64_t k) { return greatest(*queries, *coarse, vectors, bias, k); },
-                  [=](const PlanPairs& pairs, PlanColumns& out) {
-                    Array1<float> scores =
-                        vector_scores_of_pairs(view_of(*queries), vectors, bias, pairs.indptr, pairs.labels, kOne);
-                    require_finite(scores.values);
-                    out.add(std::move(scores));
-                  }};
-  });
+  return scoring(
+      CoarseRows(vectors, std::move(labels), std::vector<float>(bias.data(), bias.data() + bias.size())), 0.0f,
+      [=](const In2<float>& rows) { return queries_of(rows, scale, matrix); },
+      [=](const In2<float>& queries, const PlanPairs& pairs) {
+        return vector_scores_of_pairs(queries, vectors, bias, pairs.indptr, pairs.labels, kOne);
+      });
 }
+
+template <typename Weight>
+PlanSource plan_dense_weights(const WeightIndex<Weight>& index, Ids listed) {
+  const auto weights = std::make_shared<std::vector<Weight>>(index.by_label());
+  const auto d = static_cast<size_t>(index.n_features());
+  const Values scale = index.scale(), bias = index.bias();
+  require_in_range(listed, static_cast<int64_t>(scale.size()), "listed");
+  std::vector<float> scaled(weights->begin(), weights->end()), of_listed;
+  for (size_t p = 0; p < scaled.size(); ++p) scaled[p] *= scale(p / d);
+  for (size_t i = 0; i < listed.size(); ++i) of_listed.push_back(bias(listed(i)));
+  return scoring(
+      CoarseRows({scaled.data(), {scale.size(), d}}, {listed.data(), listed.data() + listed.size()}, of_listed),
+      -std::numeric_limits<float>::infinity(),
+      [](const In2<float>& rows) {
+        return to_array(std::vector<float>(rows.data(), rows.data() + rows.size()), rows.shape(0), rows.shape(1));
+      },
+      [=](const In2<float>& rows, const PlanPairs& pairs) {
+        require_pairs(pairs.indptr, pairs.labels, static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(scale.size()));
+        std::vector<float> out(pairs.labels.size());
+        for (size_t i = 0; i < rows.shape(0); ++i)
+          by_level<sums_of_labels<Weight>>(rows.data() + i * d, weights->data(), static_cast<int64_t>(d),
+                                           pairs.labels.data() + pairs.indptr(i), pairs.indptr(i + 1) - pairs.indptr(i),
+                                           out.data() + pairs.indptr(i));
+        for (size_t p = 0; p < out.size(); ++p) out[p] = out[p] * scale(pairs.labels(p)) + bias(pairs.labels(p));
+        return to_array(std::move(out));
+      });
+}
+
+template PlanSource plan_dense_weights(const WeightIndex<int16_t>&, Ids);
+template PlanSource plan_dense_weights(const WeightIndex<float>&, Ids);
 
 PlanSource plan_trees(const LabelTrees& trees, int64_t width, int64_t least_proposed, float scale, float least) {
   return PlanSource([=, &trees](const PlanRows& rows) {
@@ -285,12 +332,9 @@ PlanSource plan_names(const LabelText& text, std::vector<int> columns) {
 
 PlanSource plan_name_record(const LabelText& text, Values present, Values absent, In2<float> numbers) {
   require(static_cast<int64_t>(numbers.shape(1)) == text.n_labels(), "of_labels must have one column a label");
-  return PlanSource([=, &text](const PlanRows& rows) {
-    return AtWork{nullptr, [&](const PlanPairs& pairs, PlanColumns& out) {
-                    out.add(text.weighed(rows.X, pairs.indptr, pairs.labels, present, absent, kOne));
-                    for (size_t j = 0; j < numbers.shape(0); ++j)
-                      out.add(pairs.numbers(numbers.data() + j * numbers.shape(1)));
-                  }};
+  return describing([=, &text](const PlanRows& rows, const PlanPairs& pairs, PlanColumns& out) {
+    out.add(text.weighed(rows.X, pairs.indptr, pairs.labels, present, absent, kOne));
+    for (size_t j = 0; j < numbers.shape(0); ++j) out.add(pairs.numbers(numbers.data() + j * numbers.shape(1)));
   });
 }
 

@@ -36,6 +36,9 @@ PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Vote
 // Linear classifiers; `lister` has biases of -inf for labels that are never proposed, `n_listed` are.
 template <typename Weight>
 PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Weight>& lister, int64_t n_listed);
+// Linear classifiers of dense rows, of which the labels `listed` are proposed.
+template <typename Weight>
+PlanSource plan_dense_weights(const WeightIndex<Weight>& index, Ids listed);
 // Products with the labels' vectors, plus `bias`, of the rows divided by `scale`, of unit length, times `matrix`
 // (columns of the vectors, columns of the rows); of an empty one there is none. Labels of positive scores are proposed.
 PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix);

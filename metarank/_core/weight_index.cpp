@@ -11,32 +11,8 @@ namespace metarank {
 
 namespace {
 
-constexpr int64_t kFew = 4;  // a feature has a column where one label in so many has it
-
 METARANK_KERNEL void scale_sums(const float* scale, const float* bias, int64_t n, float* score) {
   for (int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
-}
-
-template <typename Weight>
-METARANK_KERNEL void add_column(float value, const Weight* weight, int64_t n, float* sums) {
-  for (int64_t l = 0; l < n; ++l) sums[l] += value * static_cast<float>(weight[l]);
-}
-
-// The k best labels, in no order. Most labels are far from them: a block without one is passed over at a glance.
-METARANK_KERNEL void best_labels(const float* scores, int64_t n, int64_t k, std::vector<int64_t>& heap) {
-  constexpr int64_t kBlock = 32;
-  const ScoreRow<float> row{nullptr, scores, n};
-  heap.clear();
-  for (int64_t j = 0; j < n; j += kBlock) {
-    const int64_t end = std::min(n, j + kBlock);
-    if (static_cast<int64_t>(heap.size()) == k) {
-      const float least = scores[heap.front()];
-      int above = 0;
-      for (int64_t i = j; i < end; ++i) above |= scores[i] > least;
-      if (above == 0) continue;
-    }
-    for (int64_t i = j; i < end; ++i) offer(row, i, k, heap);
-  }
 }
 
 }  // namespace
@@ -103,7 +79,7 @@ TopLabels WeightIndex<Weight>::lists_of(int64_t n, int64_t k, const Each& each) 
     each([&](int64_t i, float* sums) {
       by_level<scale_sums>(scale_.data(), bias_.data(), n_labels_, sums);
       std::vector<int64_t> best;
-      by_level<best_labels>(sums, n_labels_, k, best);
+      by_level<best_scores>(sums, n_labels_, k, best);
       std::sort(best.begin(), best.end());
       for (int64_t j = 0; j < k; ++j) {
         labels[i * k + j] = static_cast<int32_t>(best[j]);
@@ -130,9 +106,21 @@ TopLabels WeightIndex<Weight>::shortlist(const CsrView& X, int64_t k, int n_thre
 }
 
 template <typename Weight>
+std::vector<Weight> WeightIndex<Weight>::by_label() const {
+  std::vector<Weight> out(n_labels_ * n_features_);
+  require_indptr(start_, static_cast<int64_t>(label_.shape(0)), "start");
+  for (int64_t list = 0; list < n_bands() * n_features_; ++list)
+    for (int64_t e = start_(list); e < start_(list + 1); ++e) {
+      const int64_t label = list / n_features_ * kBand + label_(e);
+      require(label < n_labels_, "label must be one of the labels");
+      out[label * n_features_ + list % n_features_] = weight_(e);
+    }
+  return out;
+}
+
+template <typename Weight>
 template <typename Visit>
 void WeightIndex<Weight>::for_rows(const SparseRows& X, int n_threads, const Visit& visit) const {
-  std::call_once(filled_, [this] { fill_columns(); });
   parallel_for(X.n_rows, n_threads, 16, [&](int64_t begin, int64_t end, int) {
     const auto sums = pool_.take();
     sums->resize(n_bands() * kBand);  // whole bands: whatever an entry's two bytes say is inside
@@ -149,29 +137,11 @@ void WeightIndex<Weight>::add_row(const SparseRow& x, float* sums) const {
   for (int64_t band = 0; band < n_bands(); ++band, sums += kBand)
     for (int64_t p = 0; p < x.size; ++p) {
       const float value = x.value[p];
-      const int64_t list = band * n_features_ + x.index[p], begin = start_(list), end = start_(list + 1);
-      if (column_[list] >= 0) {
-        by_level<add_column<Weight>>(value, columns_.data() + column_[list], band_size(band), sums);
-        continue;
-      }
+      const int64_t* range = start_.data() + band * n_features_ + x.index[p];
+      const int64_t begin = range[0], end = range[1];
+      require(0 <= begin && end <= static_cast<int64_t>(label_.shape(0)), "start must lie within the entries");
       for (int64_t e = begin; e < end; ++e) sums[label_(e)] += value * static_cast<float>(weight_(e));
     }
-}
-
-template <typename Weight>
-void WeightIndex<Weight>::fill_columns() const {
-  std::vector<int64_t> column(n_bands() * n_features_, -1);
-  for (size_t list = 0; list < column.size(); ++list) {
-    const int64_t begin = start_(list), end = start_(list + 1);
-    require(0 <= begin && end <= static_cast<int64_t>(label_.shape(0)), "start must lie within the entries");
-    const int64_t size = band_size(static_cast<int64_t>(list) / n_features_);
-    if ((end - begin) * kFew < size) continue;
-    column[list] = static_cast<int64_t>(columns_.size());
-    columns_.resize(columns_.size() + size);
-    for (int64_t e = begin; e < end; ++e)
-      if (label_(e) < size) columns_[column[list] + label_(e)] = weight_(e);
-  }
-  column_ = std::move(column);
 }
 
 template class WeightIndex<float>;

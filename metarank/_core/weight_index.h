@@ -6,8 +6,6 @@
 //   score = scale[l] * (sum_f x_f q_fl) + bias[l].
 #pragma once
 
-#include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include "arrays.h"
@@ -37,9 +35,14 @@ class WeightIndex {
   Array1<float> scores_of(In2<float> sums, Indptr indptr, Ids labels) const;
   TopLabels shortlist_of(In2<float> sums, int64_t k) const;
 
+  // The weights label by label, (L, features), of sums before scale and bias.
+  std::vector<Weight> by_label() const;
+  int64_t n_features() const { return n_features_; }
+  const Values& scale() const { return scale_; }
+  const Values& bias() const { return bias_; }
+
  private:
   int64_t n_bands() const { return (n_labels_ + kBand - 1) / kBand; }
-  int64_t band_size(int64_t band) const { return std::min(kBand, n_labels_ - band * kBand); }
   SparseRows rows_of(const CsrView& X) const { return require_csr({X.indptr, X.indices, X.data, n_features_}); }
 
   void score_pairs(const float* sum, const Indptr& indptr, const Ids& labels, int64_t i, float* out) const;
@@ -52,19 +55,12 @@ class WeightIndex {
   void for_rows(const SparseRows& X, int n_threads, const Visit& visit) const;
   void add_row(const SparseRow& x, float* sums) const;
 
-  // Of features that many labels have: their weights for all labels of a band, made when first asked for. Adding those
-  // takes less time, and products with a zero do not change a sum, so the bits are the same.
-  void fill_columns() const;
-
   int64_t n_features_, n_labels_, n_listed_;
   Indptr start_;
   In1<uint16_t> label_;
   In1<Weight> weight_;
   Values scale_, bias_;
   mutable ScratchPool<std::vector<float>> pool_;
-  mutable std::once_flag filled_;
-  mutable std::vector<int64_t> column_;  // by band and feature: where its column starts, -1 without one
-  mutable std::vector<Weight> columns_;
 };
 
 }  // namespace metarank

@@ -39,13 +39,15 @@ class Planned(NamedTuple):
 _INTERFACES = ("shortlist", "score", "search")
 
 
-def planned(scorer: LabelScorer) -> Planned | None:
+def planned(scorer: LabelScorer, is_dense: bool = False) -> Planned | None:
     """The scorer as a source of a plan; None if it is a user's own, or one whose scores the core does not
     compute."""
     order = type(scorer).__mro__
     of_class = next(number for number, base in enumerate(order) if "planned" in vars(base))
     changed = [vars(scorer), *map(vars, order[:of_class])]
-    return None if any(name in methods for methods in changed for name in _INTERFACES) else scorer.planned()
+    if any(name in methods for methods in changed for name in _INTERFACES):
+        return None
+    return scorer.planned_dense() if is_dense else scorer.planned()
 
 
 def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any) -> dict[str, np.ndarray]:
@@ -175,6 +177,10 @@ class LabelScorer(Saved, BaseEstimator):
         """The fitted scorer as a source of a compiled plan, which proposes and describes rows as `shortlist`
         and `score` do, to the bit; None where only these can."""
         return None
+
+    def planned_dense(self) -> Planned | None:
+        """As `planned`, of rows which a plan has as an array, too."""
+        return self.planned()
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None

@@ -161,7 +161,8 @@ class BlockScorer(WrappedScorer, HeldOutProposals):
         return self.scorer_.shortlist(self.columns_.of(X), k, n_jobs=n_jobs, **shared)
 
     def planned(self) -> Planned | None:
-        of_block, own = planned(self.scorer_), self.columns_
+        own = self.columns_
+        of_block = planned(self.scorer_, own.is_dense)
         if of_block is None or of_block.block is not None:
             return None
         columns = [f"{self.prefix}: {name}" for name in of_block.columns]

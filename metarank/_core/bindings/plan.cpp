@@ -54,6 +54,10 @@ void bind_sources(nb::module_& m) {
                                                 {"scorer", "lister", "n_listed"});
   bind_source<plan_weights<float>, 2, 3>(m, "PlanExactWeights", "Linear classifiers, as a source of a Plan.",
                                          {"scorer", "lister", "n_listed"});
+  bind_source<plan_dense_weights<int16_t>, 2, 3>(m, "PlanDenseQuantisedWeights", "Linear classifiers of dense rows.",
+                                                 {"index", "listed"});
+  bind_source<plan_dense_weights<float>, 2, 3>(m, "PlanDenseExactWeights", "Linear classifiers of dense rows.",
+                                               {"index", "listed"});
   bind_source<plan_trees, 2>(m, "PlanTrees", "Label trees.", {"trees", "beam", "least_proposed", "scale", "least"});
   bind_source<plan_names, 2>(m, "PlanNames", "Texts of labels.", {"text", "columns"});
   bind_source<plan_name_record, 2, 3, 4, 5>(m, "PlanNameRecord", "What rows tell of the names of labels.",
