@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "simd.h"
-#include "topk.h"
 
 namespace metarank {
 
 namespace {
 
 constexpr int32_t kMost = 127;
+constexpr size_t kGroups = 16;
 
 struct Coarse {
   float scale, length, error;  // |y| and |e|
@@ -27,7 +28,7 @@ Coarse coarsened(const float* y, int64_t d, int32_t most, T* out) {
   double squares = 0.0, errors = 0.0;
   for (int64_t j = 0; j < d; ++j) {
     const double value = y[j], level = scale > 0.0f ? std::nearbyint(value / scale) : 0.0;
-    out[j] = static_cast<T>(std::clamp<double>(level, -most, most));
+    out[j] = static_cast<T>(std::fabs(level) <= most ? level : 0.0);
     const double error = value - static_cast<double>(scale) * out[j];
     squares += value * value;
     errors += error * error;
@@ -68,19 +69,24 @@ std::vector<int32_t> CoarseRows::foremost(const In2<float>& row, int64_t k) cons
   const Coarse of_x = coarsened(row.data(), width_, static_cast<int32_t>(std::min<int64_t>(most, 32'767)), query.data());
   std::vector<float> least(n), slack(n);
   by_level<products>(query.data(), values_.data(), static_cast<int64_t>(n), width_, least.data());
+  const float others = unit_ * of_x.length * of_x.length + std::numeric_limits<float>::min();
   for (size_t i = 0; i < n; ++i) {
-    slack[i] = of_x.length * (error_[i] + unit_ * length_[i]) + of_x.error * length_[i] +
-               unit_ * (std::fabs(bias_[i]) + of_x.length * of_x.length) + std::numeric_limits<float>::min();
-    least[i] = least[i] * scale_[i] * of_x.scale + bias_[i] - slack[i];
-    if (std::isfinite(least[i])) continue;
-    least[i] = std::numeric_limits<float>::lowest();  // nothing is known of it
-    slack[i] = std::numeric_limits<float>::infinity();
+    const float off = of_x.length * (error_[i] + unit_ * length_[i]) + of_x.error * length_[i] +
+                      unit_ * std::fabs(bias_[i]) + others;
+    const float low = least[i] * scale_[i] * of_x.scale + bias_[i] - off;
+    const bool is_known = std::fabs(low) <= std::numeric_limits<float>::max();  // neither NaN nor infinite
+    least[i] = is_known ? low : std::numeric_limits<float>::lowest();
+    slack[i] = is_known ? off : std::numeric_limits<float>::infinity();
   }
-  std::vector<int64_t> first;
-  by_level<best_scores>(least.data(), static_cast<int64_t>(n), k, first);
+  // The k-th of the greatest of some groups is not above the k-th of all, and hardly below.
+  const auto groups = std::min(n, kGroups * static_cast<size_t>(k));
+  std::vector<float> greatest(least.begin(), least.begin() + groups);
+  for (size_t first = groups; first < n; first += groups)
+    for (size_t i = 0; i < std::min(groups, n - first); ++i) greatest[i] = std::max(greatest[i], least[first + i]);
+  std::nth_element(greatest.begin(), greatest.begin() + (k - 1), greatest.end(), std::greater<>());
   std::vector<int32_t> out;
   for (size_t i = 0; i < n; ++i)
-    if (least[i] + 2.0f * slack[i] >= least[first.front()]) out.push_back(numbers_[i]);
+    if (least[i] + 2.0f * slack[i] >= greatest[k - 1]) out.push_back(numbers_[i]);
   return out;
 }
 

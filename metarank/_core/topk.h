@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "arrays.h"
-#include "cpu_level.h"
 
 namespace metarank {
 
@@ -50,24 +49,6 @@ void top_k(const ScoreRow<T>& row, int64_t k, std::vector<int64_t>& heap) {
   heap.clear();
   for (int64_t j = 0; j < row.n; ++j) offer(row, j, k, heap);
   std::sort_heap(heap.begin(), heap.end(), [&row](int64_t a, int64_t b) { return row.before(a, b); });
-}
-
-// Positions of the (at most) k first listed scores, the last of them in front, the others in no order. Most scores are
-// far from them: a block without one is passed over at a glance.
-METARANK_KERNEL void best_scores(const float* scores, int64_t n, int64_t k, std::vector<int64_t>& heap) {
-  constexpr int64_t kBlock = 32;
-  const ScoreRow<float> row{nullptr, scores, n};
-  heap.clear();
-  for (int64_t j = 0; j < n; j += kBlock) {
-    const int64_t end = std::min(n, j + kBlock);
-    if (static_cast<int64_t>(heap.size()) == k) {
-      const float least = scores[heap.front()];
-      int above = 0;
-      for (int64_t i = j; i < end; ++i) above |= scores[i] > least;
-      if (above == 0) continue;
-    }
-    for (int64_t i = j; i < end; ++i) offer(row, i, k, heap);
-  }
 }
 
 }  // namespace metarank

@@ -15,6 +15,23 @@ METARANK_KERNEL void scale_sums(const float* scale, const float* bias, int64_t n
   for (int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
 }
 
+// The k best labels, in no order. Most labels are far from them: a block without one is passed over at a glance.
+METARANK_KERNEL void best_labels(const float* scores, int64_t n, int64_t k, std::vector<int64_t>& heap) {
+  constexpr int64_t kBlock = 32;
+  const ScoreRow<float> row{nullptr, scores, n};
+  heap.clear();
+  for (int64_t j = 0; j < n; j += kBlock) {
+    const int64_t end = std::min(n, j + kBlock);
+    if (static_cast<int64_t>(heap.size()) == k) {
+      const float least = scores[heap.front()];
+      int above = 0;
+      for (int64_t i = j; i < end; ++i) above |= scores[i] > least;
+      if (above == 0) continue;
+    }
+    for (int64_t i = j; i < end; ++i) offer(row, i, k, heap);
+  }
+}
+
 }  // namespace
 
 template <typename Weight>
@@ -79,7 +96,7 @@ TopLabels WeightIndex<Weight>::lists_of(int64_t n, int64_t k, const Each& each) 
     each([&](int64_t i, float* sums) {
       by_level<scale_sums>(scale_.data(), bias_.data(), n_labels_, sums);
       std::vector<int64_t> best;
-      by_level<best_scores>(sums, n_labels_, k, best);
+      by_level<best_labels>(sums, n_labels_, k, best);
       std::sort(best.begin(), best.end());
       for (int64_t j = 0; j < k; ++j) {
         labels[i * k + j] = static_cast<int32_t>(best[j]);

@@ -333,7 +333,7 @@ class BlocksEncoder(InputEncoder):
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        return self._joined([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
+        return side_by_side([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
 
     def read(self, X: Any) -> Blocks:
         """A dict, data frame or Blocks of new rows as the blocks of the fit; raises as `encode`."""
