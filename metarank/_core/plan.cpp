@@ -62,46 +62,30 @@ PlanRows rows_between(const PlanRows& all, int64_t begin, int64_t end, std::vect
   return {X, view_of(word_bounds), {all.words.data() + first_word, {n_words}}};
 }
 
-// Some rows in each of their blocks, which are cut when first asked for.
-class RowsOfBlocks {
- public:
-  explicit RowsOfBlocks(const PlanRows& rows) : rows_(rows) {}
+// The columns of some rows that are a block.
+struct BlockRows {
+  std::vector<int64_t> indptr{0};
+  std::vector<int32_t> indices;
+  std::vector<float> data, dense;
+  PlanRows rows;
 
-  const PlanRows& of(const std::optional<PlanBlock>& block) {
-    if (!block) return rows_;
-    const auto [at, is_new] = cut_.try_emplace(*block);
-    if (is_new) cut(*block, at->second);
-    return at->second.rows;
-  }
-
- private:
-  struct Cut {
-    std::vector<int64_t> indptr{0};
-    std::vector<int32_t> indices;
-    std::vector<float> data, dense;
-    PlanRows rows;
-  };
-
-  void cut(const PlanBlock& block, Cut& out) const {
-    const auto& [indptr, indices, data, _] = rows_.X;
-    const auto n = static_cast<size_t>(rows_.n()), width = static_cast<size_t>(block.stop - block.start);
-    out.dense.resize(block.is_dense ? n * width : 0);
+  BlockRows(const PlanRows& all, const PlanBlock& block) {
+    const auto [start, stop, is_dense] = block;
+    const auto n = static_cast<size_t>(all.n()), width = static_cast<size_t>(stop - start);
+    dense.resize(is_dense ? n * width : 0);
     for (size_t i = 0; i < n; ++i) {
-      for (int64_t p = indptr(i); p < indptr(i + 1); ++p) {
-        const int64_t j = indices(p) - block.start;
-        if (j < 0 || indices(p) >= block.stop) continue;
-        out.indices.push_back(static_cast<int32_t>(j));
-        out.data.push_back(data(p));
-        if (block.is_dense) out.dense[i * width + j] += data(p);
+      for (int64_t p = all.X.indptr(i); p < all.X.indptr(i + 1); ++p) {
+        const int64_t j = all.X.indices(p) - start;
+        if (j < 0 || all.X.indices(p) >= stop) continue;
+        indices.push_back(static_cast<int32_t>(j));
+        data.push_back(all.X.data(p));
+        if (is_dense) dense[i * width + j] += all.X.data(p);
       }
-      out.indptr.push_back(static_cast<int64_t>(out.indices.size()));
+      indptr.push_back(static_cast<int64_t>(indices.size()));
     }
-    out.rows = {{view_of(out.indptr), view_of(out.indices), view_of(out.data)}, rows_.word_indptr, rows_.words,
-                {out.dense.data(), {block.is_dense ? n : 0, width}}};
+    rows = {{view_of(indptr), view_of(indices), view_of(data)}, all.word_indptr, all.words,
+            {dense.data(), {is_dense ? n : 0, width}}};
   }
-
-  const PlanRows& rows_;
-  std::map<PlanBlock, Cut> cut_;
 };
 
 }  // namespace
@@ -112,7 +96,8 @@ Plan::Plan(std::vector<const PlanSource*> sources, Blocks blocks, PlanStages sta
       rarity_(rarity), ranker_(ranker) {
   require(blocks_.size() == sources_.size(), "blocks must have one entry a source");
   for (const auto& block : blocks_)
-    require(!block || (block->start >= 0 && block->start <= block->stop), "blocks must be ranges of columns");
+    require(!block || (std::get<0>(*block) >= 0 && std::get<0>(*block) <= std::get<1>(*block)),
+            "blocks must be ranges of columns");
   require(!stages_.proposes.empty() && !stages_.describes.empty(), "a plan must propose and describe");
   for (const auto* numbers : {&stages_.proposes, &stages_.describes})
     for (const int i : *numbers)
@@ -151,9 +136,12 @@ Plan::Answer Plan::answer(const PlanRows& all_rows, int64_t k, bool table, int n
 }
 
 Plan::Part Plan::part_of(const PlanRows& rows, int64_t k, bool table) const {
-  RowsOfBlocks of_blocks(rows);
+  std::map<PlanBlock, BlockRows> of_blocks;  // each cut once
   std::vector<PlanSource::AtWork> sources;
-  for (size_t i = 0; i < sources_.size(); ++i) sources.push_back(sources_[i]->on(of_blocks.of(blocks_[i])));
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const auto& block = blocks_[i];
+    sources.push_back(sources_[i]->on(block ? of_blocks.try_emplace(*block, rows, *block).first->second.rows : rows));
+  }
   std::vector<LabelLists> proposals;
   for (const int i : stages_.proposes) {
     const auto& source = sources[i];

@@ -1,5 +1,3 @@
-#include "plan_sources.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,8 +10,8 @@
 #include "dense_scores.h"
 #include "distances.h"
 #include "elementary.h"
+#include "plan.h"
 #include "rows.h"
-#include "scored_lists.h"
 
 namespace metarank {
 
@@ -75,42 +73,34 @@ PlanSource scoring(CoarseRows&& rows_of_labels, float least, Queries queries, Sc
   const auto coarse = std::make_shared<CoarseRows>(std::move(rows_of_labels));
   return PlanSource([=](const PlanRows& rows) {
     const auto asked = std::make_shared<Array2<float>>(queries(rows.dense));
-    const auto finite = [=](const In2<float>& of, const PlanPairs& pairs) {
-      Array1<float> out = scores(of, pairs);
-      require_finite(out.values);
-      return out;
-    };
     return AtWork{[=](int64_t k) {
                     return ListsOfRows::of(rows.n(), kOne, 1, [&](int64_t i, int64_t, ListsOfRows& lists) {
                       const In2<float> row = row_of(view_of(*asked), i);
                       const std::vector<int32_t> labels = coarse->foremost(row, k);
                       const std::vector<int64_t> indptr{0, static_cast<int64_t>(labels.size())};
-                      const std::vector<float> of_labels = finite(row, {view_of(indptr), view_of(labels)}).values;
+                      const Array1<float> of_labels = scores(row, PlanPairs{view_of(indptr), view_of(labels)});
+                      require_finite(of_labels.values);
                       std::vector<Scored> list;
                       for (size_t p = 0; p < labels.size(); ++p)
-                        if (of_labels[p] > least) list.push_back({of_labels[p], labels[p]});
+                        if (of_labels.values[p] > least) list.push_back({of_labels.values[p], labels[p]});
                       keep_best(list, k);
                       lists.add(list);
                       lists.end_row();
                     });
                   },
-                  [=](const PlanPairs& pairs, PlanColumns& out) { out.add(finite(view_of(*asked), pairs)); }};
+                  [=](const PlanPairs& pairs, PlanColumns& out) {
+                    Array1<float> of_pairs = scores(view_of(*asked), pairs);
+                    require_finite(of_pairs.values);
+                    out.add(std::move(of_pairs));
+                  }};
   });
 }
 
-// Of classifiers whose weights are stored label by label, the sums of some labels, features ascending.
-template <typename Weight>
-METARANK_KERNEL void sums_of_labels(const float* x, const Weight* W, int64_t d, const int32_t* labels, int64_t n,
+// Of weights label by label the sums of some labels, features ascending.
+METARANK_KERNEL void sums_of_labels(const float* x, const int16_t* W, int64_t d, const int32_t* labels, int64_t n,
                                     float* out) {
-  constexpr int64_t kBeside = 8;  // one sum would have to wait for itself
-  for (int64_t p = 0; p < n; p += kBeside) {
-    const Weight* rows[kBeside];
-    float sums[kBeside] = {0};
-    for (int64_t i = 0; i < kBeside; ++i) rows[i] = W + labels[std::min(p + i, n - 1)] * d;
-    for (int64_t j = 0; j < d; ++j)
-      for (int64_t i = 0; i < kBeside; ++i) sums[i] += x[j] * static_cast<float>(rows[i][j]);
-    std::copy_n(sums, std::min(kBeside, n - p), out + p);
-  }
+  for (int64_t j = 0; j < d; ++j)
+    for (int64_t p = 0; p < n; ++p) out[p] += x[j] * static_cast<float>(W[labels[p] * d + j]);
 }
 
 }  // namespace
@@ -195,20 +185,17 @@ PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Vote
       std::make_shared<CoarseRows>(X, std::vector<int32_t>(voters.data(), voters.data() + voters.size()), bias);
   const auto nearest = [=](const PlanRows& rows, int k) {
     NearestRows out{};
-    auto& [ids, weights] = out;
     for (int64_t i = 0; i < rows.n(); ++i) {
       const In2<float> row = row_of(rows.dense, i);
       const std::vector<int32_t> near = coarse->foremost(row, k);
-      auto [rows_near, distances] = nearest_proposed_dense(X, row, {near.data(), {1, near.size()}}, k, kOne);
-      append(ids, std::move(rows_near));
-      append(weights, std::move(distances));
+      auto [ids, weights] = nearest_proposed_dense(X, row, {near.data(), {1, near.size()}}, k, kOne);
+      const float farthest = *std::max_element(weights.values.begin(), weights.values.end());
+      const float least = std::max(farthest / 1000, std::numeric_limits<float>::min());
+      for (int j = 0; j < k; ++j)
+        weights.values[j] = ids.values[j] < 0 ? 0.0f : least / std::max(weights.values[j], least);
+      append(std::get<0>(out), std::move(ids));
+      append(std::get<1>(out), std::move(weights));
     }
-    for (auto first = weights.values.begin(); first != weights.values.end(); first += k) {
-      const float least = std::max(*std::max_element(first, first + k) / 1000, std::numeric_limits<float>::min());
-      std::transform(first, first + k, first, [least](float distance) { return least / std::max(distance, least); });
-    }
-    for (size_t i = 0; i < weights.values.size(); ++i)
-      if (ids.values[i] < 0) weights.values[i] = 0.0f;
     return out;
   };
   return votes_of(nearest, votes, std::move(ks), by_name, tie);
@@ -263,9 +250,8 @@ PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2
       });
 }
 
-template <typename Weight>
-PlanSource plan_dense_weights(const WeightIndex<Weight>& index, Ids listed) {
-  const auto weights = std::make_shared<std::vector<Weight>>(index.by_label());
+PlanSource plan_dense_weights(const WeightIndex<int16_t>& index, Ids listed) {
+  const auto weights = std::make_shared<std::vector<int16_t>>(index.by_label());
   const auto d = static_cast<size_t>(index.n_features());
   const Values scale = index.scale(), bias = index.bias();
   require_in_range(listed, static_cast<int64_t>(scale.size()), "listed");
@@ -282,16 +268,13 @@ PlanSource plan_dense_weights(const WeightIndex<Weight>& index, Ids listed) {
         require_pairs(pairs.indptr, pairs.labels, static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(scale.size()));
         std::vector<float> out(pairs.labels.size());
         for (size_t i = 0; i < rows.shape(0); ++i)
-          by_level<sums_of_labels<Weight>>(rows.data() + i * d, weights->data(), static_cast<int64_t>(d),
-                                           pairs.labels.data() + pairs.indptr(i), pairs.indptr(i + 1) - pairs.indptr(i),
-                                           out.data() + pairs.indptr(i));
+          by_level<sums_of_labels>(rows.data() + i * d, weights->data(), static_cast<int64_t>(d),
+                                   pairs.labels.data() + pairs.indptr(i), pairs.indptr(i + 1) - pairs.indptr(i),
+                                   out.data() + pairs.indptr(i));
         for (size_t p = 0; p < out.size(); ++p) out[p] = out[p] * scale(pairs.labels(p)) + bias(pairs.labels(p));
         return to_array(std::move(out));
       });
 }
-
-template PlanSource plan_dense_weights(const WeightIndex<int16_t>&, Ids);
-template PlanSource plan_dense_weights(const WeightIndex<float>&, Ids);
 
 PlanSource plan_trees(const LabelTrees& trees, int64_t width, int64_t least_proposed, float scale, float least) {
   return PlanSource([=, &trees](const PlanRows& rows) {

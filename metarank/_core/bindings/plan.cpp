@@ -1,16 +1,7 @@
 // The plan of a fitted model, and its sources.
 #include "../plan.h"
-#include "../plan_sources.h"
 
 #include "bindings.h"
-
-namespace nanobind::detail {
-
-// (start, stop, is_dense)
-template <>
-struct type_caster<metarank::PlanBlock> : struct_caster<metarank::PlanBlock, int64_t, int64_t, bool> {};
-
-}  // namespace nanobind::detail
 
 namespace metarank::bindings {
 
@@ -54,10 +45,7 @@ void bind_sources(nb::module_& m) {
                                                 {"scorer", "lister", "n_listed"});
   bind_source<plan_weights<float>, 2, 3>(m, "PlanExactWeights", "Linear classifiers, as a source of a Plan.",
                                          {"scorer", "lister", "n_listed"});
-  bind_source<plan_dense_weights<int16_t>, 2, 3>(m, "PlanDenseQuantisedWeights", "Linear classifiers of dense rows.",
-                                                 {"index", "listed"});
-  bind_source<plan_dense_weights<float>, 2, 3>(m, "PlanDenseExactWeights", "Linear classifiers of dense rows.",
-                                               {"index", "listed"});
+  bind_source<plan_dense_weights, 2, 3>(m, "PlanDenseWeights", "Linear classifiers of dense rows.", {"index", "listed"});
   bind_source<plan_trees, 2>(m, "PlanTrees", "Label trees.", {"trees", "beam", "least_proposed", "scale", "least"});
   bind_source<plan_names, 2>(m, "PlanNames", "Texts of labels.", {"text", "columns"});
   bind_source<plan_name_record, 2, 3, 4, 5>(m, "PlanNameRecord", "What rows tell of the names of labels.",

@@ -117,8 +117,7 @@ class WeightIndex(Saved):
     def planned_dense(self) -> Any:
         """As `planned`, of rows that are an array."""
         exact = self.weight.dtype == np.float32
-        kind = _core.PlanDenseExactWeights if exact else _core.PlanDenseQuantisedWeights
-        return kind(self._scorer, self.seen)
+        return self.planned() if exact else _core.PlanDenseWeights(self._scorer, self.seen)
 
     @cached_property
     def _scorer(self) -> Any:
