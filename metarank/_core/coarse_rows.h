@@ -42,16 +42,7 @@ class CoarseRows {
     const int64_t most = std::numeric_limits<int32_t>::max() / (kMost * std::max<int64_t>(width_, 1));  // no overflow
     const Coarse of_x = coarsened(x.data(), std::min<int64_t>(most, 32'767), query.data());
     std::vector<float> least(n), slack(n);
-    by_level<products>(query.data(), values_.data(), static_cast<int64_t>(n), width_, least.data());
-    const float others = unit_ * of_x.length * of_x.length + std::numeric_limits<float>::min();
-    for (size_t i = 0; i < n; ++i) {
-      const Coarse& y = rows_[i];
-      const float off = (of_x.length + of_x.error) * y.error + (unit_ * of_x.length + of_x.error) * y.length +
-                        unit_ * std::fabs(bias_[i]) + others;
-      const bool is_known = off <= unit_ * kLargest;  // no sum overflows, and none is NaN
-      least[i] = is_known ? least[i] * y.scale * of_x.scale + bias_[i] - off : std::numeric_limits<float>::lowest();
-      slack[i] = is_known ? off : std::numeric_limits<float>::infinity();
-    }
+    by_level<bound>(*this, query.data(), of_x, least.data(), slack.data());
     // The k-th of the greatest of some groups is not above the k-th of all, and hardly below.
     const auto groups = std::min(n, kGroups * static_cast<size_t>(k));
     std::vector<float> greatest(least.begin(), least.begin() + groups);
@@ -90,11 +81,22 @@ class CoarseRows {
     return {scale, static_cast<float>(std::sqrt(squares)), static_cast<float>(std::sqrt(errors))};
   }
 
-  static METARANK_KERNEL void products(const int16_t* x, const int8_t* Y, int64_t n, int64_t d, float* out) {
-    for (int64_t i = 0; i < n; ++i) {
+  // Of each row the least that its product plus bias may be, and half of how much more.
+  static METARANK_KERNEL void bound(const CoarseRows& own, const int16_t* x, const Coarse& of_x, float* least,
+                                    float* slack) {
+    const int64_t d = own.width_;
+    const float unit = own.unit_, others = unit * of_x.length * of_x.length + std::numeric_limits<float>::min();
+    for (size_t i = 0; i < own.rows_.size(); ++i) {
+      const int8_t* const values = own.values_.data() + i * d;
       int32_t sum = 0;
-      for (int64_t j = 0; j < d; ++j) sum += static_cast<int32_t>(x[j]) * static_cast<int16_t>(Y[i * d + j]);
-      out[i] = static_cast<float>(sum);
+      for (int64_t j = 0; j < d; ++j) sum += static_cast<int32_t>(x[j]) * static_cast<int16_t>(values[j]);
+      const Coarse& y = own.rows_[i];
+      const float off = (of_x.length + of_x.error) * y.error + (unit * of_x.length + of_x.error) * y.length +
+                        unit * std::fabs(own.bias_[i]) + others;
+      const bool is_known = off <= unit * kLargest;  // no sum overflows, and none is NaN
+      least[i] = is_known ? static_cast<float>(sum) * y.scale * of_x.scale + own.bias_[i] - off
+                          : std::numeric_limits<float>::lowest();
+      slack[i] = is_known ? off : std::numeric_limits<float>::infinity();
     }
   }
 
