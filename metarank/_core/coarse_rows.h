@@ -1,8 +1,8 @@
-// Dense rows in 8 bits a number, which tell from a quarter of the memory what rows may have the greatest products with a
-// query; the exact products are then those of a few.
+// Dense rows in 8 bits a number, which tell from a quarter of the memory what rows may have the greatest products with
+// a query; the exact products are then those of a few.
 //
 // A row is y = scale c + e for whole numbers c in [-127, 127], a query x likewise: the product of their whole numbers
-// misses x . y by |x| |e_y| + |e_x| (|y| + |e_y|) at most. Bounds allow for the rounding of sums in single precision, too.
+// misses x . y by |x| |e_y| + |e_x| (|y| + |e_y|) at most. Bounds allow for sums rounded to single precision, too.
 #pragma once
 
 #include <algorithm>

@@ -96,6 +96,41 @@ PlanSource scoring(CoarseRows&& rows_of_labels, float least, Queries queries, Sc
   });
 }
 
+// Votes of the nearest rows, of which `nearest` tells the weights.
+PlanSource votes_of(std::function<NearestRows(const PlanRows&, int)> nearest, const Votes& votes, std::vector<int> ks,
+                    bool by_name, double tie) {
+  require(!ks.empty(), "ks must not be empty");
+  const int most = *std::max_element(ks.begin(), ks.end());
+  return PlanSource([=, &votes](const PlanRows& rows) {
+    const auto voters = std::make_shared<NearestRows>(nearest(rows, most));
+    const In2<int32_t> voting = view_of(std::get<0>(*voters));
+    const In2<float> weight = view_of(std::get<1>(*voters));
+    return AtWork{[=, &votes](int64_t k) {
+                    const auto at_most = static_cast<int>(std::min(k, votes.n_labels()));
+                    return even_lists(votes.shortlist(voting, weight, tie, at_most, kOne));
+                  },
+                  [=, &votes, &ks](const PlanPairs& pairs, PlanColumns& out) {
+                    out.add(votes.columns(voting, weight, pairs.indptr, pairs.labels, ks, kOne));
+                    if (by_name) out.add(votes.kin_by_name(voting, weight, pairs.indptr, pairs.labels, kOne));
+                    (void)voters;  // held: its arrays are read
+                  }};
+  });
+}
+
+// Rows divided by `scale`, of unit length, times `matrix`; either may be missing.
+Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<float>& matrix) {
+  const size_t n = rows.shape(0), d = rows.shape(1);
+  require(scale.size() == 0 || scale.size() == d, "scale must have an entry a column");
+  std::vector<float> values(rows.data(), rows.data() + rows.size());
+  for (size_t p = 0; scale.size() > 0 && p < values.size(); ++p) values[p] /= scale(p % d);
+  std::vector<int64_t> indptr(n + 1);
+  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
+  Array2<float> unit = to_array(std::move(unit_rows(view_of(indptr), view_of(values)).values), n, d);
+  if (matrix.size() == 0) return unit;
+  const std::vector<float> none(matrix.shape(0), 0.0f);
+  return vector_scores(view_of(unit), matrix, view_of(none), kOne);
+}
+
 // Of weights label by label the sums of some labels, features ascending.
 METARANK_KERNEL void sums_of_labels(const float* x, const int16_t* W, int64_t d, const int32_t* labels, int64_t n,
                                     float* out) {
@@ -140,31 +175,6 @@ PlanSource plan_constants(Values values) {
       [=](const PlanRows&, const PlanPairs& pairs, PlanColumns& out) { out.add(pairs.numbers(values.data())); });
 }
 
-namespace {
-
-// Votes of the nearest rows, of which `nearest` tells the weights.
-PlanSource votes_of(std::function<NearestRows(const PlanRows&, int)> nearest, const Votes& votes, std::vector<int> ks,
-                    bool by_name, double tie) {
-  require(!ks.empty(), "ks must not be empty");
-  const int most = *std::max_element(ks.begin(), ks.end());
-  return PlanSource([=, &votes](const PlanRows& rows) {
-    const auto voters = std::make_shared<NearestRows>(nearest(rows, most));
-    const In2<int32_t> voting = view_of(std::get<0>(*voters));
-    const In2<float> weight = view_of(std::get<1>(*voters));
-    return AtWork{[=, &votes](int64_t k) {
-                    const auto at_most = static_cast<int>(std::min(k, votes.n_labels()));
-                    return even_lists(votes.shortlist(voting, weight, tie, at_most, kOne));
-                  },
-                  [=, &votes, &ks](const PlanPairs& pairs, PlanColumns& out) {
-                    out.add(votes.columns(voting, weight, pairs.indptr, pairs.labels, ks, kOne));
-                    if (by_name) out.add(votes.kin_by_name(voting, weight, pairs.indptr, pairs.labels, kOne));
-                    (void)voters;  // held: its arrays are read
-                  }};
-  });
-}
-
-}  // namespace
-
 PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes, std::vector<int> ks, bool by_name,
                       double tie) {
   const auto nearest = [=, &index](const PlanRows& rows, int k) {
@@ -179,6 +189,7 @@ PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes
 
 PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Votes& votes, std::vector<int> ks,
                             bool by_name, double tie) {
+  require_in_range(voters, static_cast<int64_t>(sq_norm.size()), "voters");
   std::vector<float> bias;  // the nearest of rows y is that of the greatest x . y - |y|^2 / 2
   for (size_t i = 0; i < voters.shape(0); ++i) bias.push_back(-sq_norm(voters(i)) / 2);
   const auto coarse =
@@ -221,24 +232,6 @@ PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Wei
 template PlanSource plan_weights(const WeightIndex<int16_t>&, const WeightIndex<int16_t>&, int64_t);
 template PlanSource plan_weights(const WeightIndex<float>&, const WeightIndex<float>&, int64_t);
 
-namespace {
-
-// Rows divided by `scale`, of unit length, times `matrix`; either may be missing.
-Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<float>& matrix) {
-  const size_t n = rows.shape(0), d = rows.shape(1);
-  require(scale.size() == 0 || scale.size() == d, "scale must have an entry a column");
-  std::vector<float> values(rows.data(), rows.data() + rows.size());
-  for (size_t p = 0; scale.size() > 0 && p < values.size(); ++p) values[p] /= scale(p % d);
-  std::vector<int64_t> indptr(n + 1);
-  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
-  Array2<float> unit = to_array(std::move(unit_rows(view_of(indptr), view_of(values)).values), n, d);
-  if (matrix.size() == 0) return unit;
-  const std::vector<float> none(matrix.shape(0), 0.0f);
-  return vector_scores(view_of(unit), matrix, view_of(none), kOne);
-}
-
-}  // namespace
-
 PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix) {
   std::vector<int32_t> labels(vectors.shape(0));
   std::iota(labels.begin(), labels.end(), 0);
@@ -265,9 +258,10 @@ PlanSource plan_dense_weights(const WeightIndex<int16_t>& index, Ids listed) {
         return to_array(std::vector<float>(rows.data(), rows.data() + rows.size()), rows.shape(0), rows.shape(1));
       },
       [=](const In2<float>& rows, const PlanPairs& pairs) {
-        require_pairs(pairs.indptr, pairs.labels, static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(scale.size()));
+        const auto n = static_cast<int64_t>(rows.shape(0)), n_labels = static_cast<int64_t>(scale.size());
+        require_pairs(pairs.indptr, pairs.labels, n, n_labels);
         std::vector<float> out(pairs.labels.size());
-        for (size_t i = 0; i < rows.shape(0); ++i)
+        for (int64_t i = 0; i < n; ++i)
           by_level<sums_of_labels>(rows.data() + i * d, weights->data(), static_cast<int64_t>(d),
                                    pairs.labels.data() + pairs.indptr(i), pairs.indptr(i + 1) - pairs.indptr(i),
                                    out.data() + pairs.indptr(i));

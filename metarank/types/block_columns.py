@@ -107,7 +107,7 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
     at, width = indptr[:-1], 0
     for part, (own, columns, values) in zip(parts, stored):  # SciPy's takes long for a single row
         counts = np.diff(own)
-        place = np.arange(len(values)) + np.repeat(at - own[:-1], counts)
+        place = np.arange(len(values)) + (at if len(at) == 1 else np.repeat(at - own[:-1], counts))
         indices[place], data[place] = columns + width, values
         at, width = at + counts, width + part.shape[1]
     return canonical_csr(data, indices, indptr, (len(at), width))
@@ -116,7 +116,7 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
 def _stored(part: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(indptr, indices, data) of what is not 0 in a dense matrix, or is stored in a sparse one."""
     if not isinstance(part, np.ndarray):
-        part = sp.csr_matrix(part)
+        part = part if isinstance(part, sp.csr_matrix) else sp.csr_matrix(part)
         return part.indptr, part.indices, part.data
     row, column = np.nonzero(part)
     return np.searchsorted(row, np.arange(len(part) + 1)), column.astype(np.int32), part[row, column]

@@ -54,7 +54,7 @@ KINDS = {
         ["neighbors", "one-vs-all", "label-vectors", "mentions"],
         {"features": ["neighbors", "centroids", "bilinear"], "ranker": "pointwise", "encoder": Letters()},
     ),
-    "chosen for texts and their meaning": ("many_texts", "auto", {"ranker": "pointwise", "encoder": Letters()}),
+    "chosen for texts and meaning": ("many_texts", "auto", {"ranker": "pointwise", "encoder": Letters()}),
     "fields, numbers and meaning": (
         "many_fields",
         ["neighbors", "one-vs-all", "names", "spelling", "bilinear"],
@@ -280,8 +280,11 @@ DENSE = np.random.default_rng(3).normal(size=(300, 24)).astype(np.float32)
 
 @pytest.mark.parametrize(
     "X",
-    [DENSE, DENSE.round(), DENSE.round() * (DENSE > 1), DENSE * np.float32(1e-22), DENSE * np.float32(1e18)]
-    + [np.float32(DENSE * 10.0 ** np.linspace(-20, 15, 300)[:, None]), DENSE[:1].repeat(300, 0)],
+    [
+        *(DENSE, DENSE.round(), DENSE.round() * (DENSE > 1), DENSE * np.float32(1e-22)),
+        *(DENSE * np.float32(1e18), np.float32(DENSE * 10.0 ** np.linspace(-20, 15, 300)[:, None])),
+        DENSE[:1].repeat(300, 0),
+    ],
     ids=["normal", "ties", "zeros", "short", "long", "of all lengths", "equal"],
 )
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ void bind_sources(nb::module_& m) {
                                                 {"scorer", "lister", "n_listed"});
   bind_source<plan_weights<float>, 2, 3>(m, "PlanExactWeights", "Linear classifiers, as a source of a Plan.",
                                          {"scorer", "lister", "n_listed"});
-  bind_source<plan_dense_weights, 2, 3>(m, "PlanDenseWeights", "Linear classifiers of dense rows.", {"index", "listed"});
+  bind_source<plan_dense_weights, 2, 3>(m, "PlanDenseWeights", "Classifiers of dense rows.", {"index", "listed"});
   bind_source<plan_trees, 2>(m, "PlanTrees", "Label trees.", {"trees", "beam", "least_proposed", "scale", "least"});
   bind_source<plan_names, 2>(m, "PlanNames", "Texts of labels.", {"text", "columns"});
   bind_source<plan_name_record, 2, 3, 4, 5>(m, "PlanNameRecord", "What rows tell of the names of labels.",
@@ -64,10 +64,11 @@ void bind_plan(nb::module_& m) {
   nb::class_<Plan> plan(m, "Plan", "A fitted model's way from sparse rows to scored lists.");
   plan.def(
       "__init__",
-      [](Plan* self, const std::vector<const PlanSource*>& sources, const Plan::Blocks& blocks, const PlanStages& stages,
-         const BoostedTrees* cascade, Values rarity,
+      [](Plan* self, const std::vector<const PlanSource*>& sources, const Plan::Blocks& blocks,
+         const PlanStages& stages, const BoostedTrees* cascade, Values rarity,
          const BoostedTrees* ranker) { new (self) Plan(sources, blocks, stages, cascade, rarity, ranker); },
-      nb::arg("sources"), nb::arg("blocks"), nb::arg("stages"), nb::arg("cascade").none(), nb::arg("rarity"), nb::arg("ranker").none(),
+      nb::arg("sources"), nb::arg("blocks"), nb::arg("stages"), nb::arg("cascade").none(), nb::arg("rarity"),
+      nb::arg("ranker").none(),
       nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>());
   bind(
       plan, "answer",

@@ -174,7 +174,7 @@ class DenseRows(_Rows):
         )
 
     def _points(self, labels: LabelRows | None) -> tuple[Any, ...]:
-        """The rows as the core takes them, with their labels, which are not read unless FAISS proposed some."""
+        """The rows as the core takes them; their labels are not read unless FAISS proposed some."""
         no_labels = np.zeros(len(self.X) + 1, np.int64), np.empty(0, np.int32)
         by_row = no_labels if labels is None else labels.by_row
         return (self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row)
