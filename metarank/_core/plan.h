@@ -105,9 +105,9 @@ template <typename Weight>
 PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Weight>& lister, int64_t n_listed);
 // Linear classifiers of dense rows, of which the labels `listed` are proposed.
 PlanSource plan_dense_weights(const WeightIndex<int16_t>& index, Ids listed);
-// Products with the labels' vectors, plus `bias`, of the rows divided by `scale`, of unit length, times `matrix`
-// (columns of the vectors, columns of the rows); of an empty one there is none. Labels of positive scores are proposed.
-PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix);
+// Products with the labels' vectors, plus `bias`, of the rows of unit length, times `matrix` (columns of the vectors,
+// columns of the rows); of an empty one there is none. Labels of positive scores are proposed.
+PlanSource plan_label_vectors(In2<float> vectors, Values bias, In2<float> matrix);
 // Label trees over rows of unit length; each of several proposes at least `least_proposed` labels. The columns are
 // log-probabilities of at least log(least).
 PlanSource plan_trees(const LabelTrees& trees, int64_t beam, int64_t least_proposed, float scale, float least);

@@ -117,15 +117,12 @@ PlanSource votes_of(std::function<NearestRows(const PlanRows&, int)> nearest, co
   });
 }
 
-// Rows divided by `scale`, of unit length, times `matrix`; either may be missing.
-Array2<float> queries_of(const In2<float>& rows, const Values& scale, const In2<float>& matrix) {
+// Rows of unit length, times `matrix`, if there is one.
+Array2<float> queries_of(const In2<float>& rows, const In2<float>& matrix) {
   const size_t n = rows.shape(0), d = rows.shape(1);
-  require(scale.size() == 0 || scale.size() == d, "scale must have an entry a column");
-  std::vector<float> values(rows.data(), rows.data() + rows.size());
-  for (size_t p = 0; scale.size() > 0 && p < values.size(); ++p) values[p] /= scale(p % d);
   std::vector<int64_t> indptr(n + 1);
   for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
-  Array2<float> unit = to_array(std::move(unit_rows(view_of(indptr), view_of(values)).values), n, d);
+  Array2<float> unit = to_array(std::move(unit_rows(view_of(indptr), {rows.data(), {n * d}}).values), n, d);
   if (matrix.size() == 0) return unit;
   const std::vector<float> none(matrix.shape(0), 0.0f);
   return vector_scores(view_of(unit), matrix, view_of(none), kOne);
@@ -232,12 +229,12 @@ PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Wei
 template PlanSource plan_weights(const WeightIndex<int16_t>&, const WeightIndex<int16_t>&, int64_t);
 template PlanSource plan_weights(const WeightIndex<float>&, const WeightIndex<float>&, int64_t);
 
-PlanSource plan_label_vectors(In2<float> vectors, Values bias, Values scale, In2<float> matrix) {
+PlanSource plan_label_vectors(In2<float> vectors, Values bias, In2<float> matrix) {
   std::vector<int32_t> labels(vectors.shape(0));
   std::iota(labels.begin(), labels.end(), 0);
   return scoring(
       CoarseRows(vectors, std::move(labels), std::vector<float>(bias.data(), bias.data() + bias.size())), 0.0f,
-      [=](const In2<float>& rows) { return queries_of(rows, scale, matrix); },
+      [=](const In2<float>& rows) { return queries_of(rows, matrix); },
       [=](const In2<float>& queries, const PlanPairs& pairs) {
         return vector_scores_of_pairs(queries, vectors, bias, pairs.indptr, pairs.labels, kOne);
       });

@@ -39,8 +39,8 @@ void bind_sources(nb::module_& m) {
                                    {"index", "voters", "votes", "ks", "by_name", "tie"});
   bind_source<plan_dense_votes, 2, 3, 4, 5>(m, "PlanDenseVotes", "Votes of the nearest dense rows.",
                                             {"X", "sq_norm", "voters", "votes", "ks", "by_name", "tie"});
-  bind_source<plan_label_vectors, 2, 3, 4, 5>(m, "PlanLabelVectors", "Products with vectors of labels.",
-                                              {"vectors", "bias", "scale", "matrix"});
+  bind_source<plan_label_vectors, 2, 3, 4>(m, "PlanLabelVectors", "Products with vectors of labels.",
+                                           {"vectors", "bias", "matrix"});
   bind_source<plan_weights<int16_t>, 2, 3>(m, "PlanQuantisedWeights", "Linear classifiers, as a source of a Plan.",
                                                 {"scorer", "lister", "n_listed"});
   bind_source<plan_weights<float>, 2, 3>(m, "PlanExactWeights", "Linear classifiers, as a source of a Plan.",

@@ -127,10 +127,9 @@ class LabelVectorScorer(LabelScorer):
 
     def _planned(self, matrix: np.ndarray) -> Planned | None:
         """With the rows times a matrix, if it has rows, as queries."""
-        if self._uses_index:
+        if self._uses_index or self.scale_ is not None:
             return None
-        scale = np.zeros(0, np.float32) if self.scale_ is None else self.scale_
-        core = _core.PlanLabelVectors(self.vectors_, self._no_bias, scale, matrix)
+        core = _core.PlanLabelVectors(self.vectors_, self._no_bias, matrix)
         return Planned(core, [self.column], (self.start_, self.start_ + self.vectors_.shape[1], True))
 
     @property
