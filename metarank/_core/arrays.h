@@ -99,6 +99,14 @@ In2<T> view_of(const Array2<T>& array) {
   return In2<T>(array.values.data(), array.shape);
 }
 
+// More entries, or rows.
+template <typename T, size_t D>
+void append(Array<T, D>& all, Array<T, D>&& more) {
+  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
+  more.shape[0] += all.shape[0];
+  all.shape = more.shape;
+}
+
 // A CSR matrix in someone else's memory, as it came: nothing about it is checked.
 struct CsrView {
   Indptr indptr;

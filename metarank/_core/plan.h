@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,11 +26,16 @@
 
 namespace metarank {
 
-// Rows of canonical CSR, and the words of their texts in their order; of no rows where no source looks at them.
+// Columns of the rows as rows of their own: (start, stop, is_dense).
+using PlanBlock = std::tuple<int64_t, int64_t, bool>;
+
+// Rows of canonical CSR, and the words of their texts in their order; of no rows where no source looks at them. Those
+// of a dense block are there as an array, too.
 struct PlanRows {
-  CsrView X;
-  Indptr word_indptr;
-  In1<int64_t> words;
+  CsrView X{};
+  Indptr word_indptr{};
+  In1<int64_t> words{};
+  In2<float> dense{};
 
   int64_t n() const { return static_cast<int64_t>(X.indptr.shape(0)) - 1; }
 };
@@ -37,6 +43,13 @@ struct PlanRows {
 struct PlanPairs {
   Indptr indptr;
   Ids labels;
+
+  // Of each pair the number of its label.
+  Array1<float> numbers(const float* of_labels) const {
+    std::vector<float> out(labels.shape(0));
+    for (size_t p = 0; p < out.size(); ++p) out[p] = of_labels[labels(p)];
+    return to_array(std::move(out));
+  }
 };
 
 // Columns of one value a pair, in the order they came.
@@ -69,21 +82,32 @@ class PlanSource {
   std::function<AtWork(const PlanRows&)> on_;
 };
 
-// The sources there are. What they are made of must outlive them.
+// The sources there are (plan_sources.cpp). What they are made of must outlive them.
 //
 // Distances to a label's nearest training points.
 PlanSource plan_neighbors(const InvertedIndex& index, Indptr label_indptr, Ids label_rows,
                           const NeighborColumns& columns);
+PlanSource plan_dense_neighbors(const DensePoints& points, Indptr label_indptr, Ids label_rows,
+                                const NeighborColumns& columns);
 // Distances to the mean of a label's points.
 PlanSource plan_means(const LabelMeanIndex& index);
+PlanSource plan_dense_means(In2<float> means, In1<uint8_t> known, double max_sq_norm);
 // A number a label, whatever the row.
 PlanSource plan_constants(Values values);
 // Votes of the nearest of the rows `voters` by cosine similarity, which is their weight.
 PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes, std::vector<int> ks,
                       bool by_name, double tie);
+// Votes of the nearest by L2 distance, each weighing as much less as it is farther.
+PlanSource plan_dense_votes(In2<float> X, Values sq_norm, Ids voters, const Votes& votes, std::vector<int> ks,
+                            bool by_name, double tie);
 // Linear classifiers; `lister` has biases of -inf for labels that are never proposed, `n_listed` are.
 template <typename Weight>
 PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Weight>& lister, int64_t n_listed);
+// Linear classifiers of dense rows, of which the labels `listed` are proposed.
+PlanSource plan_dense_weights(const WeightIndex<int16_t>& index, Ids listed);
+// Products of the labels' vectors with the rows at unit length; where there is a `matrix` (columns of the vectors,
+// columns of the rows), with these times it, at unit length again. Labels of positive scores are proposed.
+PlanSource plan_label_vectors(In2<float> vectors, In2<float> matrix);
 // Label trees over rows of unit length; each of several proposes at least `least_proposed` labels. The columns are
 // log-probabilities of at least log(least).
 PlanSource plan_trees(const LabelTrees& trees, int64_t beam, int64_t least_proposed, float scale, float least);
@@ -112,10 +136,13 @@ class Plan {
   using Answer = std::tuple<Array1<int64_t>, Array1<int32_t>, Array1<double>, Array1<uint8_t>,
                             Array2<float>, Array1<double>>;
 
+  // The block that each source reads, all columns where there is none.
+  using Blocks = std::vector<std::optional<PlanBlock>>;
+
   // `cascade` judges pairs by their proposals and the labels' `rarity`; `ranker`, of which the mean of the outputs
   // counts, by the table. Either may be missing; without a ranker there are tables only.
-  Plan(std::vector<const PlanSource*> sources, PlanStages stages, const BoostedTrees* cascade, Values rarity,
-       const BoostedTrees* ranker);
+  Plan(std::vector<const PlanSource*> sources, Blocks blocks, PlanStages stages, const BoostedTrees* cascade,
+       Values rarity, const BoostedTrees* ranker);
 
   // `k`: labels that each source proposes.
   Answer answer(const PlanRows& rows, int64_t k, bool table, int n_threads) const;
@@ -127,6 +154,7 @@ class Plan {
   Array1<double> evidence_of(const Array2<float>& table) const;
 
   std::vector<const PlanSource*> sources_;
+  Blocks blocks_;
   PlanStages stages_;
   const BoostedTrees* cascade_;
   Values rarity_;

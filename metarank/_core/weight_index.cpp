@@ -123,6 +123,19 @@ TopLabels WeightIndex<Weight>::shortlist(const CsrView& X, int64_t k, int n_thre
 }
 
 template <typename Weight>
+std::vector<Weight> WeightIndex<Weight>::by_label() const {
+  std::vector<Weight> out(n_labels_ * n_features_);
+  require_indptr(start_, static_cast<int64_t>(label_.shape(0)), "start");
+  for (int64_t list = 0; list < n_bands() * n_features_; ++list)
+    for (int64_t e = start_(list); e < start_(list + 1); ++e) {
+      const int64_t label = list / n_features_ * kBand + label_(e);
+      require(label < n_labels_, "label must be one of the labels");
+      out[label * n_features_ + list % n_features_] = weight_(e);
+    }
+  return out;
+}
+
+template <typename Weight>
 template <typename Visit>
 void WeightIndex<Weight>::for_rows(const SparseRows& X, int n_threads, const Visit& visit) const {
   parallel_for(X.n_rows, n_threads, 16, [&](int64_t begin, int64_t end, int) {

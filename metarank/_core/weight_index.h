@@ -35,6 +35,12 @@ class WeightIndex {
   Array1<float> scores_of(In2<float> sums, Indptr indptr, Ids labels) const;
   TopLabels shortlist_of(In2<float> sums, int64_t k) const;
 
+  // The weights label by label, (L, features), of sums before scale and bias.
+  std::vector<Weight> by_label() const;
+  int64_t n_features() const { return n_features_; }
+  const Values& scale() const { return scale_; }
+  const Values& bias() const { return bias_; }
+
  private:
   int64_t n_bands() const { return (n_labels_ + kBand - 1) / kBand; }
   SparseRows rows_of(const CsrView& X) const { return require_csr({X.indptr, X.indices, X.data, n_features_}); }

@@ -29,6 +29,7 @@ from metarank.data.vectorizer import TextVectorizer, count_terms
 from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import CATEGORIES, KINDS, NUMBERS, BlockColumns, side_by_side
+from metarank.types.candidates import canonical_csr
 from metarank.types.checks import Layout
 from metarank.types.containers import table_columns
 from metarank.types.view import Features
@@ -233,8 +234,11 @@ def _tell_of_unseen(column: str, n: int, n_rows: int) -> None:
 
 
 def scaled(features: Features, factor: float) -> Features:
-    """Features times a factor."""
-    return features if factor == 1 else features * np.float32(factor)
+    """Features times a factor; sparse ones must be canonical."""
+    if factor == 1 or isinstance(features, np.ndarray):
+        return features if factor == 1 else features * np.float32(factor)
+    data = features.data * np.float32(factor)
+    return canonical_csr(data, features.indices, features.indptr, features.shape)
 
 
 def _check_parts(known: Known) -> None:
@@ -329,7 +333,7 @@ class BlocksEncoder(InputEncoder):
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        return self._joined([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
+        return side_by_side([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
 
     def read(self, X: Any) -> Blocks:
         """A dict, data frame or Blocks of new rows as the blocks of the fit; raises as `encode`."""

@@ -17,7 +17,7 @@ from metarank._util.parameters import check_real
 from metarank.data.encoder import InputEncoder
 from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
-from metarank.model.answering.plan import Plan, planned
+from metarank.model.answering.plan import Plan
 from metarank.model.cascade import ABSENT, GAP, Cascade
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
@@ -36,7 +36,7 @@ from metarank.persist.fields import (
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.ranker.assemble import joined_columns
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, planned
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.thresholds import LearnedCuts
@@ -196,9 +196,9 @@ class FittedModel(Saved):
     @cached_property
     def plan(self) -> Plan | None:
         """The compiled plan, made when first asked for; None where only the stages in Python can answer:
-        all labels are ranked, or some removed, related or perhaps unknown, rows are dense or in blocks, or a
-        source or column is not in the core."""
-        if len(self.removed) or self.unknown is not None:
+        all labels are ranked, or some removed, related or perhaps unknown, rows are dense, or a source or
+        column is not in the core."""
+        if len(self.removed) or self.unknown is not None or self.encoder.layout == "dense":
             return None
         if self.labels is not None and self.labels.has_relations:
             return None
@@ -230,6 +230,7 @@ class FittedModel(Saved):
         )
         core = _core.Plan(
             [source.core for source in known],
+            [source.block for source in known],
             stages,
             None if judge is None else judge.in_core,
             log(self.inv_propensity).astype(np.float32),

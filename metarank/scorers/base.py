@@ -26,10 +26,28 @@ class Planned(NamedTuple):
     core : metarank._core.PlanSource
     columns : list of str
         The names of its columns, in their order.
+    block : (start, stop, is_dense) or None
+        The columns of the rows that it reads; all, as sparse rows, if None.
     """
 
     core: Any
     columns: list[str]
+    block: tuple[int, int, bool] | None = None
+
+
+# What a subclass changes of these, the plan of its parent does not know.
+_INTERFACES = ("shortlist", "score", "search")
+
+
+def planned(scorer: LabelScorer, is_dense: bool = False) -> Planned | None:
+    """The scorer as a source of a plan; None if it is a user's own, or one whose scores the core does not
+    compute."""
+    order = type(scorer).__mro__
+    of_class = next(number for number, base in enumerate(order) if "planned" in vars(base))
+    changed = [vars(scorer), *map(vars, order[:of_class])]
+    if any(name in methods for methods in changed for name in _INTERFACES):
+        return None
+    return scorer.planned_dense() if is_dense else scorer.planned()
 
 
 def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any) -> dict[str, np.ndarray]:
@@ -156,9 +174,13 @@ class LabelScorer(Saved, BaseEstimator):
         return {}
 
     def planned(self) -> Planned | None:
-        """The fitted scorer as a source of a compiled plan, which proposes and describes sparse rows as
-        `shortlist` and `score` do, to the bit; None where only these can."""
+        """The fitted scorer as a source of a compiled plan, which proposes and describes rows as `shortlist`
+        and `score` do, to the bit; None where only these can."""
         return None
+
+    def planned_dense(self) -> Planned | None:
+        """As `planned`, of rows which a plan has as an array, too."""
+        return self.planned()
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None

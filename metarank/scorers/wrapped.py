@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from metarank.persist.fields import Declared, Ids, Integer, Known, Object, Text
 from metarank.persist.spec import Spec
-from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer
+from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, Planned, planned
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
@@ -159,6 +159,14 @@ class BlockScorer(WrappedScorer, HeldOutProposals):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1, **shared: Any) -> Candidates:
         """The scorer's proposals."""
         return self.scorer_.shortlist(self.columns_.of(X), k, n_jobs=n_jobs, **shared)
+
+    def planned(self) -> Planned | None:
+        own = self.columns_
+        of_block = planned(self.scorer_, own.is_dense)
+        if of_block is None or of_block.block is not None:
+            return None
+        columns = [f"{self.prefix}: {name}" for name in of_block.columns]
+        return Planned(of_block.core, columns, (own.start, own.stop, own.is_dense))
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1

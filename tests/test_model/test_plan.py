@@ -8,15 +8,25 @@ from pathlib import Path
 
 import makers
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from test_meaning import Letters
 
 from metarank import MetaRanker, _core, load
+from metarank.data import LabelDescriptions
 from metarank.model.answering.answer import Answering, read_request
 from metarank.ranker.assemble import joined_columns
+from metarank.scorers.base import planned
+from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.trees.parabel import Parabel
+from metarank.scorers.wrapped import BlockScorer
 from metarank.types.arrays import csr_parts
+from metarank.types.block_columns import BlockColumns
+from metarank.types.label_names import LabelVectors
+from metarank.types.view import TrainingSet
 
 KEPT = Path(__file__).parents[1] / "golden" / "kinds"
 QUICK = {"n_folds": 2, "n_jobs": 1, "shortlist_size": 12}
@@ -39,6 +49,18 @@ KINDS = {
     "xreg": ("many_labels", ["xreg", "neighbors"], {"ranker": "pointwise"}),
     "an ensemble": ("many_texts", ["neighbors", "names"], {}),
     "a linear ranker": ("many_texts", ["neighbors", "names"], {"ranker": "logistic", "effort": "low"}),
+    "texts and their meaning": (
+        "many_texts",
+        ["neighbors", "one-vs-all", "label-vectors", "mentions"],
+        {"features": ["neighbors", "centroids", "two-sided"], "ranker": "pointwise", "encoder": Letters()},
+    ),
+    "chosen for texts and meaning": ("many_texts", "auto", {"ranker": "pointwise", "encoder": Letters()}),
+    "fields, numbers and meaning": (
+        "many_fields",
+        ["neighbors", "one-vs-all", "names", "spelling", "two-sided"],
+        {"ranker": "pointwise", "encoder": Letters()},
+    ),
+    "fields and numbers": ("many_fields", [Parabel(n_trees=2), "neighbors"], {"ranker": "pointwise"}),
 }  # fmt: skip
 
 
@@ -53,9 +75,18 @@ def few_numbers_of_neighbors():
 @cache
 def fitted(kind: str) -> tuple[MetaRanker, object]:
     data, shortlister, params = KINDS[kind]
-    rows = getattr(makers, data)(160)
-    model = MetaRanker(shortlister, **(QUICK | params)).fit(rows)
-    return model, rows.X if rows.texts is None else rows.texts
+    rows = getattr(makers, data.replace("fields", "texts"))(160)
+    model = MetaRanker(shortlister, **(QUICK | params))
+    X = rows.X if rows.texts is None else rows.texts
+    if data == "many_fields":
+        numbers = rows.Y.toarray()[:, :900].reshape(160, 3, 300) @ np.arange(300)
+        X = pd.DataFrame(
+            {"title": [x[:30] for x in X], "body": [x[20:] for x in X]} | dict(zip("abc", numbers.T))
+        )
+    if "encoder" not in params and data != "many_fields":
+        return model.fit(rows), X
+    names = LabelDescriptions(names=rows.label_names, ids=[str(i) for i in range(len(rows.label_names))])
+    return model.fit(X, rows.Y, labels=names), X
 
 
 def without_plan(model: MetaRanker) -> MetaRanker:
@@ -101,12 +132,20 @@ def test_the_plan_answers_as_the_stages_do(kind):
         assert same(ask(model, X), ask(stages, X))
 
 
-@pytest.mark.parametrize("kind", ["neighbors, one-vs-all, three trees", "names and spelling"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "neighbors, one-vs-all, three trees",
+        "names and spelling",
+        "texts and their meaning",
+        "fields and numbers",
+    ],
+)
 def test_neither_threads_nor_batches_nor_saving_change_an_answer(kind, tmp_path):
     model, X = fitted(kind)
     expected = model.rank(X, 6)
     model.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
+    loaded = load(tmp_path / "model", encoder=model.encoder)
     for n_jobs in (1, 4):
         found = loaded.set_params(n_jobs=n_jobs).rank(X, 6)
         assert same(found.labels, expected.labels)
@@ -201,6 +240,8 @@ def test_answers_come_by_the_plan(monkeypatch):
         ({"proposes": []}, "must propose and describe"),
         ({"describes": [1]}, "numbers of sources"),
         ({"survivors": 3}, "where there is a cascade"),
+        ({"blocks": []}, "one entry a source"),
+        ({"blocks": [(3, 2, True)]}, "ranges of columns"),
     ],
 )
 def test_plans_that_do_not_hold_together_are_refused(change, message):
@@ -213,9 +254,11 @@ def test_plans_that_do_not_hold_together_are_refused(change, message):
         "absent": 9.0,
         "gap": 0.1,
     }
-    values = np.zeros(3, np.float32)
+    values, blocks = np.zeros(3, np.float32), change.pop("blocks", [None])
     with pytest.raises(ValueError, match=message):
-        _core.Plan([_core.PlanConstants(values)], _core.PlanStages(**stages | change), None, values, None)
+        _core.Plan(
+            [_core.PlanConstants(values)], blocks, _core.PlanStages(**stages | change), None, values, None
+        )
 
 
 def test_a_source_that_proposes_nothing_cannot_be_asked_to():
@@ -223,10 +266,44 @@ def test_a_source_that_proposes_nothing_cannot_be_asked_to():
     stages = _core.PlanStages(
         proposes=[0], describes=[0], own=[0], standardize=True, survivors=0, absent=9.0, gap=0.1
     )
-    plan = _core.Plan([_core.PlanConstants(values)], stages, None, values, None)
+    plan = _core.Plan([_core.PlanConstants(values)], [None], stages, None, values, None)
     rows = csr_parts(sp.csr_matrix(np.eye(2, dtype=np.float32)))
     no_words = np.zeros(1, np.int64), np.zeros(0, np.int64)
     with pytest.raises(ValueError, match="proposes no labels"):
         plan.answer(rows, *no_words, 2, True, 1)
     with pytest.raises(ValueError, match="needs a ranker"):
         plan.answer(rows, *no_words, 2, False, 1)
+
+
+DENSE = np.random.default_rng(3).normal(size=(300, 24)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        *(DENSE, DENSE.round(), DENSE.round() * (DENSE > 1), DENSE * np.float32(1e-22)),
+        *(DENSE * np.float32(1e18), np.float32(DENSE * 10.0 ** np.linspace(-20, 15, 300)[:, None])),
+        DENSE[:1].repeat(300, 0),
+    ],
+    ids=["normal", "ties", "zeros", "short", "long", "of all lengths", "equal"],
+)
+@pytest.mark.parametrize(
+    "scorer", [NeighborShortlister(ks=(5,)), LabelVectorScorer(), OneVsAll(loss="ridge")]
+)
+def test_what_dense_rows_propose_is_found_among_few(scorer, X):
+    Y = sp.csr_matrix(np.eye(300, dtype=np.float32))
+    blocks = [BlockColumns("words", "sparse", 0, 2, False), BlockColumns("image", "vector", 2, 26, True)]
+    rows = sp.csr_matrix(np.hstack([np.ones((300, 2), np.float32), X]))
+    view = TrainingSet(rows, Y, np.zeros(300), blocks=blocks, label_vectors=LabelVectors(X, 2)).view()
+    own = scorer if isinstance(scorer, LabelVectorScorer) else BlockScorer(scorer=scorer, block="image")
+    source = planned(own.fit(view))
+    stages = _core.PlanStages(
+        proposes=[0], describes=[0], own=[0], standardize=False, survivors=0, absent=9.0, gap=0.1
+    )
+    plan = _core.Plan([source.core], [source.block], stages, None, np.zeros(300, np.float32), None)
+    words = np.zeros(1, np.int64), np.zeros(0, np.int64)
+    indptr, labels, _, _, table, _ = plan.answer(csr_parts(rows), *words, 7, True, 2)
+    expected = own.shortlist(rows, 7)
+    assert same(indptr, expected.indptr)
+    assert same(labels, expected.labels)
+    assert same(table[:, 0], next(iter(own.score(rows, expected).values())))

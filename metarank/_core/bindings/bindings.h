@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../arrays.h"
+#include "../neighbors.h"
 #include "../sparse_rows.h"
 #include "../scored_lists.h"
 
@@ -117,6 +118,11 @@ struct type_caster<metarank::CsrView> {
   make_caster<Rows> rows_;
   bool is_matrix_ = false;
 };
+
+// (X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels)
+template <>
+struct type_caster<metarank::DensePoints> : struct_caster<metarank::DensePoints, metarank::In2<float>, metarank::Values,
+                                                          double, double, metarank::Indptr, metarank::Ids> {};
 
 // (indptr, labels, scores)
 template <>

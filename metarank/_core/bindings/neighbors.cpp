@@ -12,11 +12,6 @@ template <>
 struct type_caster<metarank::LabelPairs>
     : struct_caster<metarank::LabelPairs, metarank::Indptr, metarank::Ids, metarank::Indptr, metarank::Ids> {};
 
-// (X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels)
-template <>
-struct type_caster<metarank::DensePoints> : struct_caster<metarank::DensePoints, metarank::In2<float>, metarank::Values,
-                                                          double, double, metarank::Indptr, metarank::Ids> {};
-
 // (rows, bounds)
 template <>
 struct type_caster<metarank::Proposals>

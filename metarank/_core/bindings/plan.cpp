@@ -29,14 +29,23 @@ void bind_sources(nb::module_& m) {
   nb::class_<PlanSource>(m, "PlanSource", "A source of a Plan, over the objects it is made of.");
   bind_source<plan_neighbors, 2, 3, 4>(m, "PlanNeighbors", "Distances to a label's nearest points.",
                                        {"index", "label_indptr", "label_rows", "columns"});
+  bind_source<plan_dense_neighbors, 2, 3, 4>(m, "PlanDenseNeighbors", "Distances to a label's nearest dense points.",
+                                             {"points", "label_indptr", "label_rows", "columns"});
   bind_source<plan_means, 2>(m, "PlanMeans", "Distances to the mean of a label's points.", {"index"});
+  bind_source<plan_dense_means, 2, 3>(m, "PlanDenseMeans", "Distances to the dense mean of a label's points.",
+                                      {"means", "known", "max_sq_norm"});
   bind_source<plan_constants, 2>(m, "PlanConstants", "A number a label.", {"values"});
   bind_source<plan_votes, 2, 3, 4>(m, "PlanVotes", "Votes of the nearest rows.",
                                    {"index", "voters", "votes", "ks", "by_name", "tie"});
+  bind_source<plan_dense_votes, 2, 3, 4, 5>(m, "PlanDenseVotes", "Votes of the nearest dense rows.",
+                                            {"X", "sq_norm", "voters", "votes", "ks", "by_name", "tie"});
+  bind_source<plan_label_vectors, 2, 3>(m, "PlanLabelVectors", "Products with vectors of labels.",
+                                        {"vectors", "matrix"});
   bind_source<plan_weights<int16_t>, 2, 3>(m, "PlanQuantisedWeights", "Linear classifiers, as a source of a Plan.",
                                                 {"scorer", "lister", "n_listed"});
   bind_source<plan_weights<float>, 2, 3>(m, "PlanExactWeights", "Linear classifiers, as a source of a Plan.",
                                          {"scorer", "lister", "n_listed"});
+  bind_source<plan_dense_weights, 2, 3>(m, "PlanDenseWeights", "Classifiers of dense rows.", {"index", "listed"});
   bind_source<plan_trees, 2>(m, "PlanTrees", "Label trees.", {"trees", "beam", "least_proposed", "scale", "least"});
   bind_source<plan_names, 2>(m, "PlanNames", "Texts of labels.", {"text", "columns"});
   bind_source<plan_name_record, 2, 3, 4, 5>(m, "PlanNameRecord", "What rows tell of the names of labels.",
@@ -55,15 +64,16 @@ void bind_plan(nb::module_& m) {
   nb::class_<Plan> plan(m, "Plan", "A fitted model's way from sparse rows to scored lists.");
   plan.def(
       "__init__",
-      [](Plan* self, const std::vector<const PlanSource*>& sources, const PlanStages& stages,
-         const BoostedTrees* cascade, Values rarity,
-         const BoostedTrees* ranker) { new (self) Plan(sources, stages, cascade, rarity, ranker); },
-      nb::arg("sources"), nb::arg("stages"), nb::arg("cascade").none(), nb::arg("rarity"), nb::arg("ranker").none(),
-      nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>());
+      [](Plan* self, const std::vector<const PlanSource*>& sources, const Plan::Blocks& blocks,
+         const PlanStages& stages, const BoostedTrees* cascade, Values rarity,
+         const BoostedTrees* ranker) { new (self) Plan(sources, blocks, stages, cascade, rarity, ranker); },
+      nb::arg("sources"), nb::arg("blocks"), nb::arg("stages"), nb::arg("cascade").none(), nb::arg("rarity"),
+      nb::arg("ranker").none(),
+      nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>());
   bind(
       plan, "answer",
       [](const Plan& self, CsrView X, Indptr word_indptr, In1<int64_t> words, int64_t k, bool table,
-         int n_threads) { return self.answer({X, word_indptr, words}, k, table, n_threads); },
+         int n_threads) { return self.answer({X, word_indptr, words, {}}, k, table, n_threads); },
       {"X", "word_indptr", "words", "k", "table", "n_threads"},
       "(indptr, labels, rough, ahead, table, evidence): the table of the pairs ahead, or the evidence of all.");
 }

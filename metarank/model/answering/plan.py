@@ -13,13 +13,9 @@ import numpy as np
 
 from metarank import _core
 from metarank.model.cascade import Lists
-from metarank.scorers.base import LabelScorer, Planned
 from metarank.types.arrays import Parts
 from metarank.types.candidates import Candidates
 from metarank.types.texts import WordRows
-
-# What a subclass changes of these, the plan of its parent does not know.
-_INTERFACES = ("shortlist", "score", "search")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +54,3 @@ class Plan:
         is_cut = len(ahead) and not ahead.all()
         lists = Lists(candidates, rough, ahead.view(bool)) if is_cut else Lists(candidates)
         return lists, columns if table else evidence
-
-
-def planned(scorer: LabelScorer) -> Planned | None:
-    """The scorer as a source of a plan; None if it is a user's own, or one whose scores the core does not
-    compute."""
-    order = type(scorer).__mro__
-    of_class = next(number for number, base in enumerate(order) if "planned" in vars(base))
-    changed = [vars(scorer), *map(vars, order[:of_class])]
-    return None if any(name in methods for methods in changed for name in _INTERFACES) else scorer.planned()

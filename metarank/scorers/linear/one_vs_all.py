@@ -194,6 +194,9 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     def planned(self) -> Planned:
         return Planned(self.index_.planned(), [self.column])
 
+    def planned_dense(self) -> Planned:
+        return Planned(self.index_.planned_dense(), [self.column])
+
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of largest score for each row, or all labels of the TrainingView if there are fewer.
 

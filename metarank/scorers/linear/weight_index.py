@@ -114,6 +114,11 @@ class WeightIndex(Saved):
         kind = _core.PlanExactWeights if exact else _core.PlanQuantisedWeights
         return kind(self._scorer, self._lister, len(self.seen))
 
+    def planned_dense(self) -> Any:
+        """As `planned`, of rows that are an array."""
+        exact = self.weight.dtype == np.float32
+        return self.planned() if exact else _core.PlanDenseWeights(self._scorer, self.seen)
+
     @cached_property
     def _scorer(self) -> Any:
         return self._in_core(self.bias)

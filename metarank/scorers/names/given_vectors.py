@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from metarank import _core
 from metarank._util.parameters import check_integer
 from metarank.persist.fields import Array, Integer, Known
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.training_rows import check_lists, check_width
 from metarank.text.index import LabelIndex
 from metarank.text.scores import ScoredLabels
@@ -120,6 +121,16 @@ class LabelVectorScorer(LabelScorer):
         scores.data[scores.data < 0] = 0
         scores.eliminate_zeros()
         return Candidates.from_csr(scores, "label-vectors")
+
+    def planned(self) -> Planned | None:
+        return self._planned(np.zeros((0, 0), np.float32))
+
+    def _planned(self, matrix: np.ndarray) -> Planned | None:
+        """With the rows times a matrix, if it has rows, at unit length as queries."""
+        if self._uses_index or self.scale_ is not None:
+            return None
+        core = _core.PlanLabelVectors(self.vectors_, matrix)
+        return Planned(core, [self.column], (self.start_, self.start_ + self.vectors_.shape[1], True))
 
     @property
     def _uses_index(self) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank.persist.fields import Array
 from metarank.persist.spec import Spec
+from metarank.scorers.base import Planned
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.arrays import unit_rows
 from metarank.types.view import Features, TrainingView
@@ -70,8 +71,7 @@ class TwoSided(LabelVectorScorer):
             scale=_SCALE,
             seed=0,
         )
-        self.weights_: NDArray[np.float32]
-        self.weights_, self.vectors_ = _core.train_two_sided(
+        weights, self.vectors_ = _core.train_two_sided(
             super().search(view.X)["queries"],
             self.vectors_,
             Y.indptr.astype(np.int64),
@@ -81,6 +81,9 @@ class TwoSided(LabelVectorScorer):
             options,
             n_jobs,
         )
+        self.weights_: NDArray[np.float32] = np.ascontiguousarray(
+            weights.T
+        )  # a row for each column of a product
         self.__dict__.pop("_index", None)  # of the vectors as they were
         return self
 
@@ -96,5 +99,7 @@ class TwoSided(LabelVectorScorer):
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows times the matrix at unit length, float32 (n, dv)."""
         rows, bias = super().search(X)["queries"], np.zeros(len(self.weights_), np.float32)
-        by_output = np.ascontiguousarray(self.weights_.T)
-        return {"queries": unit_rows(_core.vector_scores(rows, by_output, bias, n_jobs))}
+        return {"queries": unit_rows(_core.vector_scores(rows, self.weights_, bias, n_jobs))}
+
+    def planned(self) -> Planned | None:
+        return self._planned(self.weights_)

@@ -60,6 +60,8 @@ class Centroids(LabelScorer):
         return dict(zip(_COLUMNS, values))
 
     def planned(self) -> Planned | None:
-        if not sp.issparse(self.means_.means):
-            return None
-        return Planned(_core.PlanMeans(self.means_.index), list(_COLUMNS))
+        means = self.means_
+        if sp.issparse(means.means):
+            return Planned(_core.PlanMeans(means.index), list(_COLUMNS))
+        core = _core.PlanDenseMeans(means.means, means.known, float(means.max_sq_norm))
+        return Planned(core, list(_COLUMNS))

@@ -146,11 +146,8 @@ class DenseRows(_Rows):
         # With every label a candidate, the far ones among them have to be scanned whatever FAISS proposes.
         m = 0 if candidates.is_full else 32 * k
         proposed = [self._propose(Q, metric, m, n_jobs) for metric in metrics]
-        # Rows without labels are not read unless FAISS proposed some.
-        no_labels = np.zeros(len(self.X) + 1, np.int64), np.empty(0, np.int32)
-        by_row = labels.by_row if proposed[0][0].shape[1] else no_labels
         return _core.label_neighbors_dense(
-            points=(self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row),
+            points=self._points(labels if proposed[0][0].shape[1] else None),
             Q=Q,
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
             columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
@@ -175,6 +172,20 @@ class DenseRows(_Rows):
             bounds=bounds,
             n_threads=n_jobs,
         )
+
+    def _points(self, labels: LabelRows | None) -> tuple[Any, ...]:
+        """The rows as the core takes them; their labels are not read unless FAISS proposed some."""
+        no_labels = np.zeros(len(self.X) + 1, np.int64), np.empty(0, np.int32)
+        by_row = no_labels if labels is None else labels.by_row
+        return (self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row)
+
+    def planned_neighbors(self, labels: LabelRows, columns: _core.NeighborColumns) -> Any:
+        """`label_neighbors`, as a source of a `metarank._core.Plan`."""
+        return _core.PlanDenseNeighbors(self._points(None), labels.indptr, labels.rows, columns)
+
+    def planned_votes(self, voters: np.ndarray, votes: _core.Votes, *options: Any) -> Any:
+        """Votes of the `nearest` by L2 distance, as a source of a `metarank._core.Plan`."""
+        return _core.PlanDenseVotes(self.X, self.sq_norm, voters, votes, *options)
 
     def nearest_proposed(
         self, X: Features, rows: np.ndarray, k: int, n_jobs: int
@@ -288,6 +299,14 @@ class SparseRows(_Rows):
         """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
         rows = np.ascontiguousarray(rows, np.int32)
         return _core.nearest_rows_sparse(self.index, self.queries(X), rows, k, METRICS[metric], n_jobs)
+
+    def planned_neighbors(self, labels: LabelRows, columns: _core.NeighborColumns) -> Any:
+        """As of `DenseRows`."""
+        return _core.PlanNeighbors(self.index, labels.indptr, labels.rows, columns)
+
+    def planned_votes(self, voters: np.ndarray, votes: _core.Votes, *options: Any) -> Any:
+        """Votes of the `nearest` by cosine, as a source of a `metarank._core.Plan`."""
+        return _core.PlanVotes(self.index, voters, votes, *options)
 
 
 @lru_cache(maxsize=64)

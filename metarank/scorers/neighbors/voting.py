@@ -25,7 +25,6 @@ from metarank.scorers.neighbors.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
-    SparseRows,
     TrainingRows,
     as_canonical,
     check_lists,
@@ -132,12 +131,8 @@ class LabelNeighbors(NeighborScorer):
         return dict(zip(_named(metrics, orders, means), values))
 
     def planned(self) -> Planned | None:
-        if not isinstance(self.rows_, SparseRows):
-            return None
         columns = (tuple(self.metrics), *self._statistics())
-        core = _core.PlanNeighbors(
-            self.rows_.index, self.labels_.indptr, self.labels_.rows, columns_in_core(*columns)
-        )
+        core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*columns))
         return Planned(core, list(_named(*columns)))
 
     def neighbors_of(
@@ -356,10 +351,10 @@ class NeighborShortlister(NeighborScorer):
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
 
     def planned(self) -> Planned | None:
-        if not isinstance(self.rows_, SparseRows):
+        if _has_index(self):
             return None
         ks, named = [int(k) for k in self.ks], self.label_text_ is not None
-        core = _core.PlanVotes(self.rows_.index, self.voters_, self._votes, ks, named, _TIE)
+        core = self.rows_.planned_votes(self.voters_, self._votes, ks, named, _TIE)
         return Planned(core, self._columns() + [_BY_NAME] * named)
 
     def _columns(self) -> list[str]:
