@@ -83,7 +83,7 @@ class TwoSided(LabelVectorScorer):
         )
         self.weights_: NDArray[np.float32] = np.ascontiguousarray(
             weights.T
-        )  # a row for each column of a product
+        )
         self.__dict__.pop("_index", None)  # of the vectors as they were
         return self
 
