@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from services import asked, served
 
 from metarank import Encoder, MetaRanker, load
 from metarank.data import LabelDescriptions
+from metarank.serve import create_app
 
 TOPICS = (
     "sea ship port sail boat",
@@ -107,6 +111,19 @@ def test_a_second_fit_reads_the_cache_and_another_encoder_does_not(library, tmp_
     )
     other = MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
     assert other.rank(NEW).scores.tobytes() != fits[0].rank(NEW).scores.tobytes()
+
+
+def test_a_service_answers_with_its_encoder_and_does_not_begin_without(library, tmp_path, monkeypatch):
+    fitted = MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
+    fitted.save(tmp_path / "model")
+    with served(tmp_path / "model") as address:
+        status, reply = asked(urlsplit(address).port, "/rank", {"instance": NEW[0], "k": 4})
+    assert status == 200
+    names = [entry["name"] for entry in json.loads(reply)["rankings"][0]]
+    assert names == fitted.rank(NEW[:1], k=4).names[0].tolist()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.warns(UserWarning, match="encoder needs"), pytest.raises(ImportError, match="encoder needs"):
+        create_app(tmp_path / "model")
 
 
 def test_new_labels_are_ranked_by_what_they_mean(model, tmp_path):

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 # Before anything brings an OpenMP runtime: its idle threads must sleep, not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# And before an encoder is loaded: its bar would stand among the lines of progress.
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from metarank._util.extra import require_extra
 from metarank._util.version import __version__
