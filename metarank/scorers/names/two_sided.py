@@ -81,9 +81,7 @@ class TwoSided(LabelVectorScorer):
             options,
             n_jobs,
         )
-        self.weights_: NDArray[np.float32] = np.ascontiguousarray(
-            weights.T
-        )
+        self.weights_: NDArray[np.float32] = np.ascontiguousarray(weights.T)
         self.__dict__.pop("_index", None)  # of the vectors as they were
         return self
 
