@@ -234,27 +234,25 @@ class Training {
     by_level<row_gradient>(q, length, unit_.data(), labels.data(), factor.data(), kept, d_, dx);
   }
 
+  double share_of(int32_t label) const { return cumulated_(label) - (label > 0 ? cumulated_(label - 1) : 0.0); }
+
   float log_chance_of(int32_t label) const {
-    const double share = cumulated_(label) - (label > 0 ? cumulated_(label - 1) : 0.0);
-    return static_cast<float>(elementary::log(std::max(std::min(1.0, share * options_.n_drawn), 1e-30)));
+    return static_cast<float>(elementary::log(std::max(std::min(1.0, share_of(label) * options_.n_drawn), 1e-30)));
   }
 
-  // The pairs of a batch by label, rows ascending, and a step of each label.
+  // The pairs of a batch by label, rows ascending, and a step of each label that moves.
   void move_labels(int64_t m, float rate) {
     std::vector<int32_t> touched;
-    int64_t n_pairs = 0;
     for (int64_t i = 0; i < m; ++i)
-      for (const int32_t label : pairs_[i].labels) {
+      for (const int32_t label : pairs_[i].labels)
         if (stop_[label]++ == 0) touched.push_back(label);
-        ++n_pairs;
-      }
     std::vector<int64_t> start(touched.size() + 1);
     for (size_t t = 0; t < touched.size(); ++t) {
       start[t + 1] = start[t] + stop_[touched[t]];
       stop_[touched[t]] = static_cast<int32_t>(start[t]);
     }
-    std::vector<int32_t> places(n_pairs);
-    std::vector<float> factor(n_pairs);
+    std::vector<int32_t> places(start.back());
+    std::vector<float> factor(start.back());
     for (int64_t i = 0; i < m; ++i)
       for (size_t c = 0; c < pairs_[i].labels.size(); ++c) {
         const int32_t to = stop_[pairs_[i].labels[c]]++;
@@ -265,6 +263,7 @@ class Training {
       std::vector<float> g(d_);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t label = touched[t], first = start[t];
+        if (share_of(touched[t]) <= 0) continue;
         by_level<move_label>(q_.data(), places.data() + first, factor.data() + first, start[t + 1] - first, d_, rate,
                              labels_.data() + label * d_, offset_.data() + label * d_, unit_.data() + label * d_,
                              length_[label], squares_[label], g.data());

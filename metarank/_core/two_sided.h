@@ -24,7 +24,7 @@ struct TwoSidedOptions {
 
 // W (d, d) and the labels' vectors l + o at unit length (L, d). `rows` (n, d) and `labels` (L, d) are of unit length;
 // `indptr` and `relevant` are each row's labels and `hard` (n, h) those that they must beat, or -1, both ascending; `cumulated` (L)
-// are the shares of labels in the draws, added up.
+// are the shares of labels in the draws, added up: those of share 0 keep an offset of 0.
 std::tuple<Array2<float>, Array2<float>> train_two_sided(In2<float> rows, In2<float> labels, Indptr indptr, Ids relevant,
                                                          In2<int32_t> hard, In1<double> cumulated,
                                                          const TwoSidedOptions& options, int n_threads);

@@ -17,7 +17,8 @@ def drawn(n, n_labels, d, seed=0):
     Y = rng.random((n, n_labels)) < 0.15
     hard = np.sort(np.argsort(-(E @ L.T), axis=1, kind="stable")[:, :3], axis=1).astype(np.int32)
     hard[0] = -1, -1, 7
-    return E, L, Y, hard, np.cumsum(rng.dirichlet(np.ones(n_labels)))
+    shares = rng.dirichlet(np.ones(n_labels)) * (np.arange(n_labels) != 2)  # one that stays as it is
+    return E, L, Y, hard, np.cumsum(shares) / shares.sum()
 
 
 def trained(E, L, Y, hard, cumulated, n_threads=1, **changed):
@@ -67,6 +68,7 @@ def twin(E, L, Y, hard, cumulated):
                 gradient[:-1] += np.outer(E[row], dx).ravel()
                 np.add.at(by_label, labels, np.outer(g, q))
             by_label = (by_label - U * (by_label * U).sum(1, keepdims=True)) / length[:, None]
+            by_label *= np.diff(cumulated, prepend=0)[:, None] > 0
             squares += (by_label**2).sum(1)
             offset -= rate * o["offset_rate"] * by_label / np.maximum(np.sqrt(squares), 1e-12)[:, None]
             gradient, step = gradient / len(batch), step + 1

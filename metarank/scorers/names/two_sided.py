@@ -32,8 +32,8 @@ class TwoSided(LabelVectorScorer):
 
     The matrix W, which all labels share, and the offsets are learned by softmax over a row's relevant labels,
     those nearest to it and some drawn at random; they start as the identity and as zeros. So a label without
-    training rows is scored by its vector, and gains from what labels near to it teach. Of a row without
-    labels nothing is learned. Column: ``two_sided``. Needs `view.label_vectors`.
+    training rows, which has no offset, is scored by its vector, and gains from what labels near to it teach.
+    Of a row without labels nothing is learned. Column: ``two_sided``. Needs `view.label_vectors`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class TwoSided(LabelVectorScorer):
         nearest = view.shared("label-vectors-nearest", lambda X: self._nearest(X, n_jobs))[view.rows]
         Y = sp.csr_matrix(view.Y > 0)
         Y.sort_indices()
-        chance = np.cumsum((view.label_counts + 1.0) ** _POWER)
+        chance = np.cumsum(view.label_counts**_POWER)
         n_taught = max(1, int(np.count_nonzero(np.diff(Y.indptr))))
         n_epochs = max(_EPOCHS, -(-_LEAST_STEPS // -(-n_taught // _BATCH)))
         options = _core.TwoSidedOptions(
@@ -77,7 +77,7 @@ class TwoSided(LabelVectorScorer):
             Y.indptr.astype(np.int64),
             Y.indices.astype(np.int32),
             nearest,
-            chance / chance[-1],
+            chance / max(chance[-1], 1.0),
             options,
             n_jobs,
         )
