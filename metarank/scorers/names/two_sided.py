@@ -86,13 +86,14 @@ class TwoSided(LabelVectorScorer):
         return self
 
     def _nearest(self, X: Features, n_jobs: int) -> NDArray[np.int32]:
-        """(n, k): the labels nearest to each row as the vectors stand, ascending."""
+        """(n, k): the labels nearest to each row as the vectors stand, ascending; -1 where a graph finds fewer."""
         queries, k = super().search(X)["queries"], min(_HARD, len(self.vectors_))
-        if self._uses_index:
-            ranking = self._labels.best_proposed(queries, k, n_jobs, self._index)
-        else:
-            ranking = self._labels.best(queries, k, n_jobs)
-        return np.sort(ranking.labels.reshape(len(queries), k), axis=1)
+        if not self._uses_index:
+            return np.sort(self._labels.best(queries, k, n_jobs).labels, axis=1)
+        found = self._index.propose(queries, k, n_jobs)
+        out = np.full((len(queries), k), -1, np.int32)
+        out[np.arange(k) >= k - np.diff(found.indptr)[:, None]] = found.labels
+        return out
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows times the matrix at unit length, float32 (n, dv)."""
