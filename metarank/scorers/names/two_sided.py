@@ -86,7 +86,7 @@ class TwoSided(LabelVectorScorer):
         return self
 
     def _nearest(self, X: Features, n_jobs: int) -> NDArray[np.int32]:
-        """(n, k): the labels nearest to each row as the vectors stand, ascending; -1 where a graph finds fewer."""
+        """(n, k): the labels nearest to each row as vectors stand, ascending; -1 where a graph has fewer."""
         queries, k = super().search(X)["queries"], min(_HARD, len(self.vectors_))
         if not self._uses_index:
             return np.sort(self._labels.best(queries, k, n_jobs).labels, axis=1)
