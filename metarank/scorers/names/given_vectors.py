@@ -55,8 +55,8 @@ class LabelVectorScorer(LabelScorer):
     title: ClassVar[str] = "vectors of the labels alone"
     column: ClassVar[str] = "vector_cosine"
     saved: ClassVar[Spec] = Spec(
-        Array("vectors_", np.float32, ("L", None)),
-        Array("scale_", np.float32, (None,), optional=True),
+        Array("vectors_", np.float32, ("L", "dv")),
+        Array("scale_", np.float32, ("dv",), optional=True),
         Integer("start_"),
         Integer("n_features_", 1, size="d"),
         check=_check_columns,

@@ -51,7 +51,7 @@ class TwoSided(LabelVectorScorer):
     reads_names = True
     title: ClassVar[str] = "vectors of labels, and what rows teach of them"
     column: ClassVar[str] = "two_sided"
-    saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, (None, None)))
+    saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, ("dv", "dv")))
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> TwoSided:
         """Learn the matrix and the offsets. Returns self."""
