@@ -171,7 +171,8 @@ std::vector<double> convolve(const std::vector<double>& mass, const std::vector<
   parallel_for(n, n_threads, kTile, [&](Index a, Index b, int) {
     const Index from = std::max<Index>(0, a - kReach), to = std::min(n, b + kReach);
     for (Index q = from; q < to; ++q)
-      if (mass[q] != 0) by_level<add_scaled<double, double>>(out.data() + a, mass[q], centre + (a - q), b - a);
+      if (mass[q] != 0)
+        by_level<add_scaled<double, double>>(out.data() + a, mass[q], centre + (a - q), b - a);
     for (Index p = a; p < b; ++p) {
       if (far == Far::distance) out[p] += moment[to] - (static_cast<double>(p) * kSpacing) * sum[to];
       if (far == Far::above) out[p] += sum[to];

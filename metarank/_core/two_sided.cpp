@@ -23,7 +23,7 @@ constexpr float kLeastGradient = 1e-3f;  // of a loss by a score: what less woul
 constexpr int64_t kTogether = 4, kColumns = 32;  // of a product, whose sums stay in registers
 
 // x to unit length; its length before. Zeros stay.
-METARANK_KERNEL float normalise(float* x, int64_t d) {
+METARANK_INLINE float normalise(float* x, int64_t d) {
   const float length = std::sqrt(dot(x, x, d));
   for (int64_t j = 0; j < d; ++j) x[j] /= std::max(length, kTiny);
   return length;
@@ -62,6 +62,8 @@ METARANK_KERNEL void product(const float* A, int64_t row_step, int64_t column_st
     tiles<kTogether>(A + r * row_step, row_step, column_step, n, B, d, out + r * d);
   for (; r < m; ++r) tiles<1>(A + r * row_step, row_step, column_step, n, B, d, out + r * d);
 }
+
+METARANK_KERNEL float to_unit(float* x, int64_t d) { return normalise(x, d); }
 
 // As `dot`, of several vectors at once: their sums do not wait for each other.
 template <int n>
@@ -202,7 +204,7 @@ class Training {
     std::sort(labels.begin() + n_fixed, labels.end());
     labels.erase(std::unique(labels.begin() + n_fixed, labels.end()), labels.end());
 
-    const float length = by_level<normalise>(q, d_), scale = static_cast<float>(elementary::exp(log_scale_));
+    const float length = by_level<to_unit>(q, d_), scale = static_cast<float>(elementary::exp(log_scale_));
     const auto m = static_cast<int64_t>(labels.size());
     std::vector<float>& factor = pairs.factor;
     factor.resize(m);
