@@ -584,10 +584,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
             ["train", "GOOD", "--model", "NEW", "--labels-columns=tags"],
             r"--labels-columns=tags \(see `metarank train -h`\)",
         ),
-        (
-            ["train", "GOOD", "--model", "NEW", "--label-name", "labels"],
-            r"--label-name labels \(",
-        ),
+        (["train", "GOOD", "--model", "NEW", "--label-name", "labels"], r"--label-name labels \("),
         (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
         (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
         (["train", "NOFILE", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),

@@ -153,13 +153,7 @@ def test_pareto_says_what_python_says(work, tmp_path, capsys, options):
     ranker = MultiObjectiveRanker(n_rounds=4, random_state=3, n_jobs=1)
     # Queries that are texts count by their place in the sorted list.
     qid = np.char.add("q", queries.astype(str)) if options else None
-    own = pareto_front(
-        X,
-        dict(zip(["relevance", "clicks"], Y.T)),
-        ranker=ranker,
-        n_weights=3,
-        qid=qid,
-    )
+    own = pareto_front(X, dict(zip(["relevance", "clicks"], Y.T)), ranker=ranker, n_weights=3, qid=qid)
     assert found == {"features": FEATURES, "left_out": [], **own.to_dict()}
     assert sorted(os.listdir(tmp_path / "a" / "b")) == ["front.json", "front.svg"]
     assert json.loads((tmp_path / "a" / "b" / "front.json").read_text()) == found

@@ -730,8 +730,7 @@ def test_probabilities_and_cuts_of_a_calibration_that_overflows(saved):
 
 
 @pytest.mark.parametrize(
-    ("utf8", "ends"),
-    [(b"\xff", [1]), (b"a\xc3", [2]), ("é".encode(), [1, 2]), ("aéb".encode(), [2, 4])],
+    ("utf8", "ends"), [(b"\xff", [1]), (b"a\xc3", [2]), ("é".encode(), [1, 2]), ("aéb".encode(), [2, 4])]
 )
 def test_names_of_rows_are_texts(utf8, ends):
     with pytest.raises(ValueError, match=r"utf-8|within a character"):
