@@ -134,7 +134,7 @@ Array2<double> BoostedTrees::predict(const In2<T>& X, int n_threads) const {
   parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int worker) {
     const T* x = X.data() + begin * n_features_;
     double* y = out.data() + begin * n_outputs_;
-    const auto add = [&](int64_t i, size_t t, size_t leaf) { y[i * n_outputs_ + output_[t]] += leaf_value_[leaf]; };
+    const auto add = [this, y](int64_t i, size_t t, size_t l) { y[i * n_outputs_ + output_[t]] += leaf_value_[l]; };
     if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_))
       return walk_trees<true>(nodes_, root_, x, end - begin, n_features_, add);
     if constexpr (std::is_same_v<T, float>)

@@ -33,9 +33,10 @@ Array1<float> Forest::score(const In2<float>& X, const In1<int64_t>& indptr, con
   std::vector<float> out(labels.shape(0));
   parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int) {
     std::vector<double> sum(static_cast<size_t>((end - begin) * n_labels_), 0.0);
-    const auto add = [&](int64_t i, size_t, size_t leaf) {
-      for (int64_t p = leaf_indptr_[leaf]; p < leaf_indptr_[leaf + 1]; ++p)
-        sum[i * n_labels_ + leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
+    const auto add = [this, sums = sum.data()](int64_t i, size_t, size_t leaf) {
+      double* const of_row = sums + i * n_labels_;
+      const int64_t last = leaf_indptr_[leaf + 1];
+      for (int64_t p = leaf_indptr_[leaf]; p < last; ++p) of_row[leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
     };
     walk_trees<false>(nodes_, root_, X.data() + begin * n_features_, end - begin, n_features_, add);
     const auto n_trees = static_cast<double>(root_.size());
