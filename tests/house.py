@@ -19,17 +19,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "metarank"
-MOST_LINES = {"metarank": 26_800, "_core": 13_200, "tests": 38_500, "experiments": 9_000}
+MOST_LINES = {"metarank": 26_800, "_core": 13_100, "tests": 38_000, "experiments": 9_000}
 MOST_LINES_OF_A_FILE = 450
 MOST_LINES_OF_A_FUNCTION = 60
-NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+NO_CODE |= {tokenize.ENDMARKER}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
+from metarank.apps.cli import main
 from metarank.data import make_extreme, make_multilabel
 from metarank.model.answering.answer import read_request
 from metarank.persist import register
@@ -21,7 +22,6 @@ from metarank.scorers.trees.parent_tree import flat
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.label_names import LabelVectors, OtherNames
-from metarank.types.restrict import LabelLimits
 from metarank.types.texts import NAME, PART, NameForms, WordRows
 from metarank.types.view import Features, TrainingSet, TrainingView, fold_of_rows
 
@@ -96,18 +96,21 @@ def _indicator(labels: list[list[int]], L: int) -> np.ndarray:
     return np.array([np.isin(np.arange(L), row) for row in labels], np.float32)
 
 
-MAKERS = {
-    "dense": dense,
-    "sparse": sparse,
-    "texts": texts,
-    "blocks": blocks,
-    "many labels": many_labels,
-    "many texts": many_texts,
-}
+MAKERS = {"dense": dense, "sparse": sparse, "texts": texts, "blocks": blocks}
+MAKERS |= {"many labels": many_labels, "many texts": many_texts}
 
 
-# Two folds, one ranker, no base classifiers: for what does not depend on the learner.
+# Two folds, one ranker, no base classifiers: for what does not depend on the learner; and as options.
 QUICK = {"effort": "low", "ranker": "logistic", "n_folds": 2, "n_jobs": 1}
+QUICKLY = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+
+
+def run(argv: list) -> int:
+    """The exit code of a command."""
+    try:
+        return main([str(a) for a in argv])
+    except SystemExit as stop:  # argparse, and uvicorn
+        return int(stop.code or 0)
 
 
 @cache
@@ -207,11 +210,6 @@ def column(X: Features, j: int) -> np.ndarray:
 def pairs_of(n_rows: int, n_labels: int) -> Candidates:
     """All pairs of so many rows and labels."""
     return Candidates.all_labels(n_rows, n_labels)
-
-
-def no_limits() -> LabelLimits:
-    """All labels are allowed, none is excluded."""
-    return LabelLimits()
 
 
 def tree_of(nested: Any, n_labels: int | None = None) -> Hierarchy:

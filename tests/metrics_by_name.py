@@ -9,45 +9,26 @@ import scipy.sparse as sp
 
 from metarank.metrics import evaluate
 
-_OF_LISTS = {
-    "precision_at_k": "P",
-    "recall_at_k": "R",
-    "f1_at_k": "F1",
-    "ndcg": "nDCG",
-    "mean_average_precision": "MAP",
-    "ranking_loss": "RankLoss",
-    "one_error": "One-error",
-    "coverage": "Coverage",
-    "reciprocal_rank": "MRR",
-    "reciprocal_rank_all": "MRR-all",
-    "average_discounted_gain": "ADG",
-    "psp_at_k": "PSP",
-    "psndcg_at_k": "PSnDCG",
+_OF_LISTS = {"precision_at_k": "P", "recall_at_k": "R", "f1_at_k": "F1", "ndcg": "nDCG"}
+_OF_LISTS |= {"mean_average_precision": "MAP", "ranking_loss": "RankLoss", "one_error": "One-error"}
+_OF_LISTS |= {"coverage": "Coverage", "reciprocal_rank": "MRR", "reciprocal_rank_all": "MRR-all"}
+_OF_LISTS |= {"average_discounted_gain": "ADG", "psp_at_k": "PSP", "psndcg_at_k": "PSnDCG"}
+_OF_LISTS |= {
     "distinct_at_k": "C",
     "wp_at_k": "WP",
     "wn_at_k": "WN",
     "wp_regret_at_k": "WP-regret",
     "tau_at_k": "Tau",
-    "xmad_at_k": "XMAD",
-    "xrmse_at_k": "XRMSE",
-    "regression_error_at_k": "Regression-error",
-    "mad": "MAD",
-    "rmse": "RMSE",
-    "auc": "AUC",
-    "micro_auc": "micro-AUC",
-    "auprc": "AUPRC",
 }
-_OF_SETS = {
-    "micro_f1": "micro-F1",
-    "macro_f1": "macro-F1",
-    "example_f1": "example-F1",
+_OF_LISTS |= {"xmad_at_k": "XMAD", "xrmse_at_k": "XRMSE", "regression_error_at_k": "Regression-error"}
+_OF_LISTS |= {"mad": "MAD", "rmse": "RMSE", "auc": "AUC", "micro_auc": "micro-AUC", "auprc": "AUPRC"}
+_OF_SETS = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "example_f1": "example-F1"}
+_OF_SETS |= {
     "hamming_loss": "Hamming",
     "subset_accuracy": "subset-accuracy",
     "label_coverage": "LabelCoverage",
-    "hierarchical_precision": "hP",
-    "hierarchical_recall": "hR",
-    "hierarchical_f1": "hF",
 }
+_OF_SETS |= {"hierarchical_precision": "hP", "hierarchical_recall": "hR", "hierarchical_f1": "hF"}
 
 
 def __getattr__(function: str) -> Any:

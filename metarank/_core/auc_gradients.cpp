@@ -95,8 +95,8 @@ METARANK_KERNEL void logistic_row(double ei, double yi, bool difference, const d
   for (; j + 8 <= n; j += 8)
     for (Index k = 0; k < 8; ++k) add(j + k, k);
   for (Index k = 0; j < n; ++j, ++k) add(j, k);
-  *grad_i -= ((sum_g[0] + sum_g[4]) + (sum_g[2] + sum_g[6])) + ((sum_g[1] + sum_g[5]) + (sum_g[3] + sum_g[7]));
-  *hess_i += ((sum_h[0] + sum_h[4]) + (sum_h[2] + sum_h[6])) + ((sum_h[1] + sum_h[5]) + (sum_h[3] + sum_h[7]));
+  *grad_i -= fold_lanes(sum_g);
+  *hess_i += fold_lanes(sum_h);
 }
 
 // The same where the exponentials of the scores would overflow.
@@ -155,11 +155,6 @@ struct Grid {
   }
 };
 
-// out[p] += mass * kernel[p].
-METARANK_KERNEL void add_scaled(double* out, const double* kernel, double mass, Index n) {
-  for (Index p = 0; p < n; ++p) out[p] += mass * kernel[p];
-}
-
 enum class Far { none, above, below, distance };  // which nodes out of reach count: as 1, or those above by distance
 
 // Sums of the mass at all nodes, seen from every node through a kernel; empty where there is no mass.
@@ -176,7 +171,8 @@ std::vector<double> convolve(const std::vector<double>& mass, const std::vector<
   parallel_for(n, n_threads, kTile, [&](Index a, Index b, int) {
     const Index from = std::max<Index>(0, a - kReach), to = std::min(n, b + kReach);
     for (Index q = from; q < to; ++q)
-      if (mass[q] != 0) by_level<add_scaled>(out.data() + a, centre + (a - q), mass[q], b - a);
+      if (mass[q] != 0)
+        by_level<add_scaled<double, double>>(out.data() + a, mass[q], centre + (a - q), b - a);
     for (Index p = a; p < b; ++p) {
       if (far == Far::distance) out[p] += moment[to] - (static_cast<double>(p) * kSpacing) * sum[to];
       if (far == Far::above) out[p] += sum[to];

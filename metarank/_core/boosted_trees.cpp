@@ -130,29 +130,18 @@ Array2<double> BoostedTrees::predict(const In2<T>& X, int n_threads) const {
   require(static_cast<int64_t>(X.shape(1)) == n_features_,
           "X must have " + std::to_string(n_features_) + " columns, got " + std::to_string(X.shape(1)));
   std::vector<double> out(static_cast<size_t>(n * n_outputs_), 0.0);
-  // Trees outermost over a block of rows: they are read once a block and stay in cache.
   std::vector<LeafMasks::Scratch> scratch(static_cast<size_t>(std::max(1, n_threads)));
   parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int worker) {
     const T* x = X.data() + begin * n_features_;
     double* y = out.data() + begin * n_outputs_;
-    if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_)) return walk_trees<true>(x, end - begin, y);
+    const auto add = [this, y](int64_t i, size_t t, size_t l) { y[i * n_outputs_ + output_[t]] += leaf_value_[l]; };
+    if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_))
+      return walk_trees<true>(nodes_, root_, x, end - begin, n_features_, add);
     if constexpr (std::is_same_v<T, float>)
       if (masks_->usable()) return masks_->score(x, end - begin, y, scratch[worker]);
-    walk_trees<false>(x, end - begin, y);
+    walk_trees<false>(nodes_, root_, x, end - begin, n_features_, add);
   });
   return to_array(std::move(out), static_cast<size_t>(n), static_cast<size_t>(n_outputs_));
-}
-
-template <bool kMissing, typename T>
-void BoostedTrees::walk_trees(const T* X, int64_t rows, double* out) const {
-  int32_t leaf[kWalkers];
-  for (size_t first = 0; first < root_.size(); first += kWalkers) {
-    const size_t trees = std::min(kWalkers, root_.size() - first);
-    for (int64_t i = 0; i < rows; ++i) {
-      leaves_of<kMissing>(nodes_.data(), root_.data() + first, trees, X + i * n_features_, leaf);
-      for (size_t t = 0; t < trees; ++t) out[i * n_outputs_ + output_[first + t]] += leaf_value_[leaf[t]];
-    }
-  }
 }
 
 template Array2<double> BoostedTrees::predict(const In2<float>&, int) const;

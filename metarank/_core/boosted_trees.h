@@ -67,9 +67,6 @@ class BoostedTrees {
   Array2<double> predict(const In2<T>& X, int n_threads) const;
 
  private:
-  template <bool kMissing, typename T>
-  void walk_trees(const T* X, int64_t rows, double* out) const;
-
   std::vector<TreeNode> nodes_;
   std::vector<int32_t> root_;
   std::vector<double> leaf_value_;

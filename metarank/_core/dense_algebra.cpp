@@ -5,43 +5,21 @@
 #include <cstddef>
 #include <vector>
 
-#include "cpu_level.h"
 #include "parallel.h"
+#include "simd.h"
 
 namespace metarank {
 
 namespace {
 
-constexpr int kSums = 8;
-// Rows of the result to a task of a thread.
-constexpr int64_t kBlock = 16;
-
-METARANK_INLINE double sum_of_products(const double* a, const double* b, int64_t d) {
-  double s[kSums] = {0};
-  int64_t j = 0;
-  for (; j + kSums <= d; j += kSums)
-    for (int i = 0; i < kSums; ++i) s[i] += a[j + i] * b[j + i];
-  for (int i = 0; j < d; ++j, ++i) s[i] += a[j] * b[j];
-  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
-
-METARANK_KERNEL double dot_lanes(const double* a, const double* b, int64_t d) { return sum_of_products(a, b, d); }
+constexpr int64_t kBlock = 16;  // rows of the result to a task of a thread
 
 METARANK_KERNEL void times_rows(const double* A, int64_t n, int64_t d, const double* x, double* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = sum_of_products(A + i * d, x, d);
-}
-
-// out += factor * row
-METARANK_INLINE void add_row(double* out, double factor, const double* row, int64_t d) {
-  for (int64_t j = 0; j < d; ++j) out[j] += factor * row[j];
-}
-
-METARANK_KERNEL void add_scaled(double* out, double factor, const double* row, int64_t d) {
-  add_row(out, factor, row, d);
+  for (int64_t i = 0; i < n; ++i) out[i] = dot(A + i * d, x, d);
 }
 
 METARANK_KERNEL void add_rows(const double* A, int64_t n, int64_t d, const double* v, double* out) {
-  for (int64_t i = 0; i < n; ++i) add_row(out, v[i], A + i * d, d);
+  for (int64_t i = 0; i < n; ++i) add_scaled(out, v[i], A + i * d, d);
 }
 
 // Rows [begin, end) of the upper triangle. Four rows of A at once: a sum is loaded and stored a quarter as often.
@@ -120,7 +98,7 @@ Array1<double> transposed_times(const In2<double>& A, const In1<double>& v) {
 
 double inner_product(const In1<double>& a, const In1<double>& b) {
   require(a.size() == b.size(), "vectors must be of one length");
-  return by_level<dot_lanes>(a.data(), b.data(), static_cast<int64_t>(a.size()));
+  return by_level<dot<double>>(a.data(), b.data(), static_cast<int64_t>(a.size()));
 }
 
 Array2<double> upper_factor(const In2<double>& M) {
@@ -139,12 +117,12 @@ Array1<double> solve_upper(const In2<double>& R, const In1<double>& b, bool tran
     for (int64_t j = 0; j < d; ++j) {
       const double* row = R.data() + j * d;
       x[j] /= row[j];
-      by_level<add_scaled>(x.data() + j + 1, -x[j], row + j + 1, d - j - 1);
+      by_level<add_scaled<double, double>>(x.data() + j + 1, -x[j], row + j + 1, d - j - 1);
     }
   } else {
     for (int64_t j = d - 1; j >= 0; --j) {
       const double* row = R.data() + j * d;
-      x[j] -= by_level<dot_lanes>(row + j + 1, x.data() + j + 1, d - j - 1);
+      x[j] -= by_level<dot<double>>(row + j + 1, x.data() + j + 1, d - j - 1);
       x[j] /= row[j];
     }
   }

@@ -33,31 +33,18 @@ Array1<float> Forest::score(const In2<float>& X, const In1<int64_t>& indptr, con
   std::vector<float> out(labels.shape(0));
   parallel_for(n, n_threads, 64, [&](int64_t begin, int64_t end, int) {
     std::vector<double> sum(static_cast<size_t>((end - begin) * n_labels_), 0.0);
-    add_trees(X.data() + begin * n_features_, end - begin, sum.data());
+    const auto add = [this, sums = sum.data()](int64_t i, size_t, size_t leaf) {
+      double* const of_row = sums + i * n_labels_;
+      const int64_t last = leaf_indptr_[leaf + 1];
+      for (int64_t p = leaf_indptr_[leaf]; p < last; ++p) of_row[leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
+    };
+    walk_trees<false>(nodes_, root_, X.data() + begin * n_features_, end - begin, n_features_, add);
     const auto n_trees = static_cast<double>(root_.size());
     for (int64_t i = begin; i < end; ++i)
       for (int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
         out[p] = static_cast<float>(sum[(i - begin) * n_labels_ + labels.data()[p]] / n_trees);
   });
   return to_array(std::move(out));
-}
-
-// Trees outermost: they are read once a block of rows and stay in cache.
-void Forest::add_trees(const float* X, int64_t rows, double* sum) const {
-  int32_t leaf[kWalkers];
-  for (size_t first = 0; first < root_.size(); first += kWalkers) {
-    const size_t trees = std::min(kWalkers, root_.size() - first);
-    for (int64_t i = 0; i < rows; ++i) {
-      leaves_of<false>(nodes_.data(), root_.data() + first, trees, X + i * n_features_, leaf);
-      for (size_t t = 0; t < trees; ++t) add_leaf(static_cast<size_t>(leaf[t]), sum + i * n_labels_);
-    }
-  }
-}
-
-void Forest::add_leaf(size_t leaf, double* sum) const {
-  const auto last = static_cast<size_t>(leaf_indptr_[leaf + 1]);
-  for (auto p = static_cast<size_t>(leaf_indptr_[leaf]); p < last; ++p)
-    sum[leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
 }
 
 }  // namespace metarank

@@ -21,9 +21,6 @@ class Forest {
   Array1<float> score(const In2<float>& X, const In1<int64_t>& indptr, const In1<int32_t>& labels, int n_threads) const;
 
  private:
-  void add_trees(const float* X, int64_t rows, double* sum) const;
-  void add_leaf(size_t leaf, double* sum) const;
-
   std::vector<TreeNode> nodes_;
   std::vector<int32_t> root_;
   std::vector<int64_t> leaf_indptr_;

@@ -39,41 +39,30 @@ float bent_exp(double s) {
 }  // namespace
 
 InstanceTrees::InstanceTrees(int64_t n_features, int64_t n_labels, const InstanceTreeViews& arrays)
-    : n_features_(n_features),
-      n_labels_(n_labels),
-      roots_(arrays.roots),
-      child_(arrays.child),
-      bias_(arrays.bias),
-      weight_start_(arrays.weight_start),
-      feature_(arrays.feature),
-      weight_(arrays.weight),
-      leaf_start_(arrays.leaf_start),
-      leaf_label_(arrays.leaf_label),
-      leaf_value_(arrays.leaf_value),
-      pool_(std::make_shared<WorkerPool>()) {
-  const auto n_nodes = static_cast<int64_t>(bias_.shape(0));
+    : n_features_(n_features), n_labels_(n_labels), of_(arrays), pool_(std::make_shared<WorkerPool>()) {
+  const auto n_nodes = static_cast<int64_t>(of_.bias.shape(0));
   require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
-  require(roots_.shape(0) >= 1, "there must be at least one tree");
-  require(child_.shape(0) == 2 * bias_.shape(0) && weight_start_.shape(0) == bias_.shape(0) + 1,
+  require(of_.roots.shape(0) >= 1, "there must be at least one tree");
+  require(of_.child.shape(0) == 2 * of_.bias.shape(0) && of_.weight_start.shape(0) == of_.bias.shape(0) + 1,
           "child must have two entries a node, weight_start one a node and one more");
-  require(feature_.shape(0) == weight_.shape(0) && leaf_label_.shape(0) == leaf_value_.shape(0),
+  require(of_.feature.shape(0) == of_.weight.shape(0) && of_.leaf_label.shape(0) == of_.leaf_value.shape(0),
           "features and labels must have a value each");
-  require_indptr(weight_start_, static_cast<int64_t>(feature_.shape(0)), "weight_start");
-  require_indptr(leaf_start_, static_cast<int64_t>(leaf_label_.shape(0)), "leaf_start");
+  require_indptr(of_.weight_start, static_cast<int64_t>(of_.feature.shape(0)), "weight_start");
+  require_indptr(of_.leaf_start, static_cast<int64_t>(of_.leaf_label.shape(0)), "leaf_start");
   // A child stands behind its parent, so that no path is endless.
-  for (size_t t = 0; t < roots_.shape(0); ++t)
-    require(roots_.data()[t] < n_nodes && ~roots_.data()[t] < n_leaves(), "roots must be nodes or leaves");
-  for (size_t s = 0; s < child_.shape(0); ++s) {
-    const int32_t c = child_.data()[s];
+  for (size_t t = 0; t < of_.roots.shape(0); ++t)
+    require(of_.roots.data()[t] < n_nodes && ~of_.roots.data()[t] < n_leaves(), "roots must be nodes or leaves");
+  for (size_t s = 0; s < of_.child.shape(0); ++s) {
+    const int32_t c = of_.child.data()[s];
     require(c < 0 ? ~c < n_leaves() : c < n_nodes && c > static_cast<int64_t>(s / 2),
             "a child must be a leaf, or a node behind its parent");
   }
-  require_ascending(weight_start_, feature_, n_features, "features");
-  require_ascending(leaf_start_, leaf_label_, n_labels, "labels");
-  require_finite(bias_, "biases");
-  require_finite(weight_, "weights");
-  for (size_t p = 0; p < leaf_value_.shape(0); ++p)
-    require(leaf_value_.data()[p] >= 0 && std::isfinite(leaf_value_.data()[p]), "leaf values must be finite, >= 0");
+  require_ascending(of_.weight_start, of_.feature, n_features, "features");
+  require_ascending(of_.leaf_start, of_.leaf_label, n_labels, "labels");
+  require_finite(of_.bias, "biases");
+  require_finite(of_.weight, "weights");
+  for (size_t p = 0; p < of_.leaf_value.shape(0); ++p)
+    require(of_.leaf_value(p) >= 0 && std::isfinite(of_.leaf_value(p)), "leaf values must be finite, >= 0");
 }
 
 // One worker: where the rows of a block end, and the sums over their leaves.
@@ -91,7 +80,7 @@ class InstanceTrees::Worker {
       for (int64_t i = 0; i < n; ++i) {
         const SparseRow row = X.row(begin + i);
         for (int64_t p = 0; p < row.size; ++p) dense_[row.index[p]] = row.value[p];
-        for (int64_t t = first; t < last; ++t) leaf[i * n_trees + t] = descend(trees_.roots_.data()[t]);
+        for (int64_t t = first; t < last; ++t) leaf[i * n_trees + t] = descend(trees_.of_.roots.data()[t]);
         for (int64_t p = 0; p < row.size; ++p) dense_[row.index[p]] = 0.0f;
       }
     }
@@ -103,11 +92,11 @@ class InstanceTrees::Worker {
     const int64_t n_trees = trees_.n_trees();
     leaf_.resize((end - begin) * n_trees);
     walk(X, begin, end, leaf_.data());
-    const int64_t* start = trees_.leaf_start_.data();
+    const int64_t* start = trees_.of_.leaf_start.data();
     for (int64_t i = 0; i < end - begin; ++i) {
       for (int64_t t = 0; t < n_trees; ++t) {
         const int32_t leaf = leaf_[i * n_trees + t];
-        sums_.add(trees_.leaf_label_.data() + start[leaf], trees_.leaf_value_.data() + start[leaf],
+        sums_.add(trees_.of_.leaf_label.data() + start[leaf], trees_.of_.leaf_value.data() + start[leaf],
                   start[leaf + 1] - start[leaf]);
       }
       sums_.divide(static_cast<float>(n_trees));
@@ -142,11 +131,12 @@ class InstanceTrees::Worker {
   }
 
   int32_t descend(int32_t node) const {
-    const int64_t* start = trees_.weight_start_.data();
+    const InstanceTreeViews& of = trees_.of_;
+    const int64_t* start = of.weight_start.data();
     while (node >= 0) {
-      const float margin = margin_of(trees_.bias_.data()[node], dense_.data(), trees_.feature_.data() + start[node],
-                                     trees_.weight_.data() + start[node], start[node + 1] - start[node]);
-      node = trees_.child_.data()[2 * node + (margin > 0.0f)];
+      const float margin = margin_of(of.bias(node), dense_.data(), of.feature.data() + start[node],
+                                     of.weight.data() + start[node], start[node + 1] - start[node]);
+      node = of.child(2 * node + (margin > 0.0f));
     }
     return ~node;
   }
@@ -189,9 +179,9 @@ Array1<float> InstanceTrees::pairs(const CsrView& view, Indptr indptr, Ids label
         float sum = 0.0f;
         for (int64_t t = 0; t < n_trees(); ++t) {
           const int32_t at = leaf[(i - begin) * n_trees() + t];
-          const int32_t* last = leaf_label_.data() + leaf_start_(at + 1);
-          const int32_t* place = std::lower_bound(leaf_label_.data() + leaf_start_(at), last, labels(q));
-          sum += place != last && *place == labels(q) ? leaf_value_(place - leaf_label_.data()) : 0.0f;
+          const int32_t* last = of_.leaf_label.data() + of_.leaf_start(at + 1);
+          const int32_t* place = std::lower_bound(of_.leaf_label.data() + of_.leaf_start(at), last, labels(q));
+          sum += place != last && *place == labels(q) ? of_.leaf_value(place - of_.leaf_label.data()) : 0.0f;
         }
         mean[q] = sum / static_cast<float>(n_trees());
       }

@@ -40,8 +40,8 @@ class InstanceTrees {
 
   int64_t n_features() const { return n_features_; }
   int64_t n_labels() const { return n_labels_; }
-  int64_t n_trees() const { return static_cast<int64_t>(roots_.shape(0)); }
-  int64_t n_leaves() const { return static_cast<int64_t>(leaf_start_.shape(0)) - 1; }
+  int64_t n_trees() const { return static_cast<int64_t>(of_.roots.shape(0)); }
+  int64_t n_leaves() const { return static_cast<int64_t>(of_.leaf_start.shape(0)) - 1; }
 
   // The k labels of greatest mean value of each row, ascending; only labels of a value > 0. Re-ranked: those of
   // greatest s, and exp(s) in place of the value.
@@ -55,14 +55,7 @@ class InstanceTrees {
   class WorkerPool;
 
   int64_t n_features_, n_labels_;
-  Ids roots_, child_;
-  Values bias_;
-  Indptr weight_start_;
-  Ids feature_;
-  Values weight_;
-  Indptr leaf_start_;
-  Ids leaf_label_;
-  Values leaf_value_;
+  InstanceTreeViews of_;
   std::shared_ptr<WorkerPool> pool_;
 };
 

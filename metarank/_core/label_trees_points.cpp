@@ -21,15 +21,7 @@ constexpr int64_t kRowsPerChunk = 64;
 constexpr int64_t kRowsPerTask = 1 << 15;
 constexpr int64_t kLabelsPerBlock = 4096;
 
-using Points = std::vector<CostKey>;  // rows and the costs of their paths
-
-// The k of smallest cost; equal costs: smaller rows first.
-void keep_best(Points& points, int64_t k) {
-  const auto n = static_cast<size_t>(k);
-  if (points.size() <= n) return;
-  std::nth_element(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(n), points.end());
-  points.resize(n);
-}
+using Points = std::vector<CostKey>;  // rows and the costs of their paths; of equal costs smaller rows come first
 
 bool by_row(const CostKey& a, const CostKey& b) { return a.id() < b.id(); }
 
@@ -96,7 +88,7 @@ class LabelTrees::Descent {
           points.insert(points.end(), tasks[t].best[s].begin(), tasks[t].best[s].end());
           tasks[t].best[s] = {};
         }
-        keep_best(points, kept(child));
+        keep_first(points, kept(child));
         std::sort(points.begin(), points.end(), by_row);
         if (child < 0)
           found[~child] = std::move(points);
@@ -144,11 +136,11 @@ class LabelTrees::Descent {
         for (int64_t i = 0; i < m; ++i)
           best.emplace_back(path_weight * points[begin + i].cost() + worker.costs[i * stride + s] + own,
                             points[begin + i].id());
-        if (static_cast<int64_t>(best.size()) > 2 * k + kRowsPerChunk) keep_best(best, k);
+        if (static_cast<int64_t>(best.size()) > 2 * k + kRowsPerChunk) keep_first(best, k);
       }
     }
     worker.scores.close();
-    for (int32_t s = 0; s < block.n_slots; ++s) keep_best(task.best[s], kept(child[s]));
+    for (int32_t s = 0; s < block.n_slots; ++s) keep_first(task.best[s], kept(child[s]));
   }
 
   const LabelTrees& trees_;

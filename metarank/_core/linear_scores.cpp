@@ -10,18 +10,12 @@ namespace metarank {
 
 namespace {
 
-constexpr int64_t kDoubleLanes = 8;
 // Rows a partial sum covers: part of the definition of the sum, not of the schedule.
 constexpr int64_t kRowBlock = 2048;
 
 // sum_j (x_j - mean_j) w_j in one fixed order.
 METARANK_INLINE double centred_dot(const float* x, const double* mean, const double* w, int64_t d) {
-  double s[kDoubleLanes] = {0};
-  int64_t j = 0;
-  for (; j + kDoubleLanes <= d; j += kDoubleLanes)
-    for (int64_t i = 0; i < kDoubleLanes; ++i) s[i] += (x[j + i] - mean[j + i]) * w[j + i];
-  for (int64_t i = 0; j < d; ++j, ++i) s[i] += (x[j] - mean[j]) * w[j];
-  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  return sum_in_lanes<double>(d, [=](int64_t j) METARANK_LAMBDA_INLINE { return (x[j] - mean[j]) * w[j]; });
 }
 
 // Of each row by the weights of its label, or by those of the only one.
@@ -82,10 +76,6 @@ Array1<double> linear_gradient(In2<float> values, In1<double> mean, In1<double> 
 
 namespace {
 
-METARANK_KERNEL void add_feature(float x, const float* w, int64_t n_labels, float* sum) {
-  for (int64_t l = 0; l < n_labels; ++l) sum[l] += x * w[l];
-}
-
 // Only the labels asked for where they are few, all otherwise: the sums are the same.
 struct PairSums {
   const float* W;
@@ -109,7 +99,7 @@ struct PairSums {
     if (few)
       for (int64_t p = 0; p < n_pairs; ++p) out[p] += x * w[labels[p]];
     else
-      by_level<add_feature>(x, w, n_labels, sum.data());
+      by_level<add_scaled<float, float>>(sum.data(), x, w, n_labels);
   }
   void finish() {
     if (few) return;

@@ -94,12 +94,7 @@ class DenseQuery {
 };
 
 float sum_of_magnitudes(const float* x, int64_t d) {
-  float s[kLanes] = {0};
-  int64_t j = 0;
-  for (; j + kLanes <= d; j += kLanes)
-    for (int i = 0; i < kLanes; ++i) s[i] += std::fabs(x[j + i]);
-  for (int i = 0; j < d; ++j, ++i) s[i] += std::fabs(x[j]);
-  return fold_lanes(s);
+  return sum_in_lanes<float>(d, [=](int64_t j) METARANK_LAMBDA_INLINE { return std::fabs(x[j]); });
 }
 
 // --- the nearest of all rows --------------------------------------------------

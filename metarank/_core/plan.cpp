@@ -10,13 +10,6 @@
 
 namespace metarank {
 
-namespace {
-
-constexpr int kOne = 1;         // kernels of a part use the worker's thread alone
-constexpr int64_t kRows = 256;  // of a part: more bring nothing more
-
-}  // namespace
-
 void PlanColumns::add(Array1<float>&& column) {
   held_.push_back(std::move(column.values));
   views_.push_back(view_of(held_.back()));
@@ -44,6 +37,8 @@ struct Plan::Part {
 };
 
 namespace {
+
+constexpr int64_t kRows = 256;  // of a part: more bring nothing more
 
 // Rows begin .. end of all; the bounds of their entries and words, from 0, are kept in the vectors.
 PlanRows rows_between(const PlanRows& all, int64_t begin, int64_t end, std::vector<int64_t>& bounds,

@@ -26,6 +26,8 @@
 
 namespace metarank {
 
+constexpr int kOne = 1;  // kernels of a part use the worker's thread alone
+
 // Columns of the rows as rows of their own: (start, stop, is_dense).
 using PlanBlock = std::tuple<int64_t, int64_t, bool>;
 

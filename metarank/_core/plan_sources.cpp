@@ -10,6 +10,7 @@
 #include "dense_scores.h"
 #include "distances.h"
 #include "elementary.h"
+#include "lists.h"
 #include "plan.h"
 #include "rows.h"
 
@@ -17,19 +18,18 @@ namespace metarank {
 
 namespace {
 
-constexpr int kOne = 1;  // kernels of a part use the worker's thread alone
+// Where rows of d entries each begin.
+std::vector<int64_t> even_indptr(size_t n, size_t d) {
+  std::vector<int64_t> indptr(n + 1);
+  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
+  return indptr;
+}
 
 // Lists of k labels each, row after row.
 LabelLists even_lists(TopLabels&& top) {
   auto& [labels, scores] = top;
-  const size_t n = labels.shape[0], k = labels.shape[1];
-  std::vector<int64_t> indptr(n + 1);
-  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * k);
-  return {to_array(std::move(indptr)), to_array(std::move(labels.values)), to_array(std::move(scores.values))};
-}
-
-void require_finite(const std::vector<float>& scores) {
-  for (const float score : scores) require(std::isfinite(score), "scores must be finite");
+  return {to_array(even_indptr(labels.shape[0], labels.shape[1])), to_array(std::move(labels.values)),
+          to_array(std::move(scores.values))};
 }
 
 In2<float> row_of(const In2<float>& rows, int64_t i) {
@@ -79,7 +79,7 @@ PlanSource scoring(CoarseRows&& rows_of_labels, float least, Queries queries, Sc
                       const std::vector<int32_t> labels = coarse->foremost(row, k);
                       const std::vector<int64_t> indptr{0, static_cast<int64_t>(labels.size())};
                       const Array1<float> of_labels = scores(row, PlanPairs{view_of(indptr), view_of(labels)});
-                      require_finite(of_labels.values);
+                      require_finite(view_of(of_labels), "scores");
                       std::vector<Scored> list;
                       for (size_t p = 0; p < labels.size(); ++p)
                         if (of_labels.values[p] > least) list.push_back({of_labels.values[p], labels[p]});
@@ -90,7 +90,7 @@ PlanSource scoring(CoarseRows&& rows_of_labels, float least, Queries queries, Sc
                   },
                   [=](const PlanPairs& pairs, PlanColumns& out) {
                     Array1<float> of_pairs = scores(view_of(*asked), pairs);
-                    require_finite(of_pairs.values);
+                    require_finite(view_of(of_pairs), "scores");
                     out.add(std::move(of_pairs));
                   }};
   });
@@ -119,9 +119,7 @@ PlanSource votes_of(std::function<NearestRows(const PlanRows&, int)> nearest, co
 
 Array2<float> to_unit(const In2<float>& rows) {
   const size_t n = rows.shape(0), d = rows.shape(1);
-  std::vector<int64_t> indptr(n + 1);
-  for (size_t i = 0; i <= n; ++i) indptr[i] = static_cast<int64_t>(i * d);
-  return to_array(std::move(unit_rows(view_of(indptr), {rows.data(), {n * d}}).values), n, d);
+  return to_array(std::move(unit_rows(view_of(even_indptr(n, d)), {rows.data(), {n * d}}).values), n, d);
 }
 
 // Of weights label by label the sums of some labels, features ascending.
@@ -211,12 +209,12 @@ PlanSource plan_weights(const WeightIndex<Weight>& scorer, const WeightIndex<Wei
     const auto sums = std::make_shared<Array2<float>>(scorer.sums(rows.X, kOne));
     return AtWork{[=, &lister](int64_t k) {
                     LabelLists lists = even_lists(lister.shortlist_of(view_of(*sums), std::min(k, n_listed)));
-                    require_finite(lists.scores.values);
+                    require_finite(view_of(lists.scores), "scores");
                     return lists;
                   },
                   [=, &scorer](const PlanPairs& pairs, PlanColumns& out) {
                     Array1<float> scores = scorer.scores_of(view_of(*sums), pairs.indptr, pairs.labels);
-                    require_finite(scores.values);
+                    require_finite(view_of(scores), "scores");
                     out.add(std::move(scores));
                   }};
   });

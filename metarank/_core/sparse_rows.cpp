@@ -1,15 +1,10 @@
 #include "sparse_rows.h"
 
-#include <algorithm>
+#include "simd.h"
 
 namespace metarank {
 
 namespace {
-
-template <typename Sum>
-METARANK_KERNEL void add_column(Sum v, const float* column, int64_t n, Sum* sum) {
-  for (int64_t i = 0; i < n; ++i) sum[i] += v * column[i];
-}
 
 SparseRows rows_of(const CsrView& X, const std::string& name) {
   require(X.n_columns >= 0, name + " must not have a negative number of columns");
@@ -67,7 +62,7 @@ Postings::Postings(const SparseRows& X, int64_t n_features, int64_t rows_per_pos
 
 template <typename Sum>
 void Postings::add(int64_t feature, Sum v, int64_t n, Sum* sum) const {
-  if (is_full(feature)) return by_level<add_column<Sum>>(v, columns_.data() + column_[feature], n, sum);
+  if (is_full(feature)) return by_level<add_scaled<Sum, float>>(sum, v, columns_.data() + column_[feature], n);
   const int32_t* const rows = row.data();
   int64_t end = start[feature + 1];
   if (n < n_rows_) end = std::lower_bound(rows + start[feature], rows + end, n) - rows;

@@ -86,4 +86,19 @@ inline void leaves_of(const TreeNode* nodes, const int32_t* root, size_t trees, 
   for (size_t t = 0; t < trees; ++t) leaf[t] = ~leaf[t];
 }
 
+// add(row, tree, leaf) for a block of rows, of each row in the order of the trees. Trees outermost: they are read once
+// a block and stay in cache. A function of its own: inlined into what calls it, the walk takes a tenth longer.
+template <bool kMissing, typename T, typename Add>
+__attribute__((noinline)) void walk_trees(const std::vector<TreeNode>& nodes, const std::vector<int32_t>& root,
+                                          const T* X, int64_t rows, int64_t n_features, const Add& add) {
+  int32_t leaf[kWalkers];
+  for (size_t first = 0; first < root.size(); first += kWalkers) {
+    const size_t trees = std::min(kWalkers, root.size() - first);
+    for (int64_t i = 0; i < rows; ++i) {
+      leaves_of<kMissing>(nodes.data(), root.data() + first, trees, X + i * n_features, leaf);
+      for (size_t t = 0; t < trees; ++t) add(i, first + t, static_cast<size_t>(leaf[t]));
+    }
+  }
+}
+
 }  // namespace metarank

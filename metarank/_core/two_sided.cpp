@@ -22,10 +22,6 @@ constexpr float kScaleRate = 1e-2f;
 constexpr float kLeastGradient = 1e-3f;  // of a loss by a score: what less would change is not worth the time
 constexpr int64_t kTogether = 4, kColumns = 32;  // of a product, whose sums stay in registers
 
-METARANK_INLINE void add_scaled(float* out, float factor, const float* row, int64_t d) {
-  for (int64_t j = 0; j < d; ++j) out[j] += factor * row[j];
-}
-
 // x to unit length; its length before. Zeros stay.
 METARANK_INLINE float normalise(float* x, int64_t d) {
   const float length = std::sqrt(dot(x, x, d));

@@ -14,18 +14,9 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--remote-debugging-port=0",
-)
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
+FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage")
+FLAGS += ("--remote-debugging-port=0",)
 
 
 def find() -> str | None:

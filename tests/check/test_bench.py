@@ -279,13 +279,8 @@ def test_an_experiment_is_a_cell_with_its_own_figures_and_arrays(tmp_path, monke
     folder = sets.prepare("four", tmp_path, make)
     assert sets.described(sets.prepare("four", tmp_path)) == {"checksum": "of four"}  # made once
     monkeypatch.setitem(sys.modules, "systems.squares", types.SimpleNamespace(System=System))
-    job = {
-        "data": str(folder),
-        "out": str(tmp_path / "cell"),
-        "module": "squares",
-        "params": {"power": 2},
-        "threads": 1,
-    }
+    job = {"data": str(folder), "out": str(tmp_path / "cell"), "module": "squares"}
+    job |= {"params": {"power": 2}, "threads": 1}
     (tmp_path / "job.json").write_text(json.dumps(job))
     measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "cell.json").read_text())

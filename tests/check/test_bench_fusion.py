@@ -135,12 +135,7 @@ def test_ways_that_one_would_write_leave_a_label_without_rows_last():
 
 
 def test_the_page_is_that_of_its_lines():
-    values = {
-        "P@1": 0.5,
-        "nDCG@5": 0.25,
-        "PSP@5": 0.125,
-        "CPU s": 4.0,
-    }
+    values = {"P@1": 0.5, "nDCG@5": 0.25, "PSP@5": 0.125, "CPU s": 4.0}
     rows = {"retriever": values, "metarank": {**values, "P@1": 0.75, "CPU s": 6.0}, "LightGBM": values}
     lines = [
         {"set": fusion.RERANKED[0], "system": "PECOS", "rows": rows},

@@ -28,10 +28,7 @@ HOST = "labels.example.org"
 TEXT = "sea sun bread code"
 TOKEN = "s3cret"
 
-pytestmark = [
-    pytest.mark.usefixtures("signals"),
-    pytest.mark.skipif(NGINX is None, reason="needs nginx"),
-]
+pytestmark = [pytest.mark.usefixtures("signals"), pytest.mark.skipif(NGINX is None, reason="needs nginx")]
 
 
 @contextmanager

@@ -46,11 +46,8 @@ TABLE = re.compile(r"(?<=<!-- written by tests/emulated/arm64.py -->\n).*?(?=<!-
 
 
 def run(*command: object, **settings: str) -> None:
-    print(
-        "+",
-        " ".join(Path(str(part)).name if i == 0 else str(part) for i, part in enumerate(command)),
-        flush=True,
-    )
+    words = [Path(str(part)).name if i == 0 else str(part) for i, part in enumerate(command)]
+    print("+", *words, flush=True)
     subprocess.run([str(part) for part in command], env=os.environ | settings, check=True, cwd=ROOT)
 
 
@@ -59,15 +56,8 @@ def make_root(root: Path) -> None:
         return
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
-    run(
-        "debootstrap",
-        "--arch=arm64",
-        "--foreign",
-        "--variant=minbase",
-        f"--include={PACKAGES}",
-        "bookworm",
-        root,
-    )
+    options = "--arch=arm64", "--foreign", "--variant=minbase", f"--include={PACKAGES}"
+    run("debootstrap", *options, "bookworm", root)
     for package in sorted((root / "var/cache/apt/archives").glob("*.deb")):
         subprocess.run(["dpkg-deb", "-x", package, root], check=True)
 

@@ -22,20 +22,8 @@ INTEGERS = [*(0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 32767, 65535, 65536), 2**31
 INTEGERS += [2**32, 2**40, 2**53, 2**62, 2**63 - 1, -(2**63), 2**64, 10**30]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-45, 1e-38, 1e-30, 1e30, 3.4e38, -3.4e38, 1e300, -1e300, 5e-324]
 NO_NUMBERS = [float("nan"), float("inf"), float("-inf")]
-WORDS = [
-    "",
-    "a",
-    "\0",
-    "\ud800",
-    "é" * 50,
-    "__array__",
-    "../x",
-    "nan",
-    "{}",
-    "x" * 5000,
-    "MetaRanker",
-    "auto",
-]
+WORDS = ["", "a", "\0", "\ud800", "é" * 50, "__array__", "../x", "nan", "{}", "x" * 5000, "MetaRanker"]
+WORDS += ["auto"]
 
 
 def mutate_bytes(data: bytes, rng: random.Random, most: int = 1 << 16) -> bytes:

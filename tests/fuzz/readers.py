@@ -93,8 +93,4 @@ def _request(path: Path) -> None:
         raise ValueError(error.detail) from None
 
 
-READERS: dict[str, Callable[[Path], Any]] = {
-    "tensors": _read_tensors,
-    "npy": _read_npy,
-    "requests": _request,
-}
+READERS: dict[str, Callable[[Path], Any]] = {"tensors": _read_tensors, "npy": _read_npy, "requests": _request}

@@ -172,18 +172,9 @@ def _embedded(model: Any, rows: Any, rng: random.Random, scratch: Path) -> None:
 
 
 _EMBEDDER: list[Callable[..., None]] = [_embedded, _save_again]
+_RANKER: list[Callable[..., None]] = [_rank, _probabilities, _cut, _explain, _missing, _serve, _save_again]
 _QUESTIONS: dict[type, list[Callable[..., None]]] = {
-    MetaRanker: [
-        _rank,
-        _probabilities,
-        _cut,
-        _explain,
-        _missing,
-        _serve,
-        _save_again,
-        _update_labels,
-        _partial_fit,
-    ],
+    MetaRanker: [*_RANKER, _update_labels, _partial_fit],
     MultiObjectiveRanker: [_objectives, _save_again],
     LabelScorer: [_shortlist, _points, _score, _save_again],
 }

@@ -50,12 +50,7 @@ class Task:
 
 
 def run_targets(
-    tasks: list[Task],
-    seed: int,
-    *,
-    processes: int = 1,
-    until: float = float("inf"),
-    most_failures: int = 20,
+    tasks: list[Task], seed: int, *, processes: int = 1, until: float = float("inf"), most_failures: int = 20
 ) -> Iterator[Report]:
     """What came of each task, as they end; mutant i depends on (seed, name, i) alone.
 

@@ -75,24 +75,10 @@ def test_scores_are_the_nearest_that_do_not_rise(probabilities, scores):
 
 
 def test_settings_become_parameters():
-    params = {
-        "effort": "low",
-        "shortlister": "parabel, names",
-        "ranker": "auto",
-        "features": "auto",
-        "n_folds": "3",
-    }
-    params |= {"propensity_weight": "auto", "random_state": "7", "limit": "10"}
-    assert metaranker_parameters(params, 0) == {
-        "n_jobs": -1,
-        "effort": "low",
-        "ranker": "auto",
-        "shortlister": ["parabel", "names"],
-        "features": "auto",
-        "n_folds": 3,
-        "propensity_weight": "auto",
-        "random_state": 7,
-    }
+    params = {"effort": "low", "ranker": "auto", "features": "auto", "propensity_weight": "auto"}
+    typed = {"shortlister": "parabel, names", "n_folds": "3", "random_state": "7", "limit": "10"}
+    expected = {"n_jobs": -1, "shortlister": ["parabel", "names"], "n_folds": 3, "random_state": 7}
+    assert metaranker_parameters(params | typed, 0) == params | expected
     assert metaranker_parameters({"shortlister": "none"}, 2) == {"n_jobs": 2, "shortlister": None}
 
 
@@ -112,14 +98,8 @@ def test_wrong_settings_are_named(read, message):
 
 
 def test_settings_of_another_backend_are_unknown():
-    project = {
-        "name": "P",
-        "language": "en",
-        "backend": "metarank",
-        "vocab": "v",
-        "limit": "5",
-        "min_df": "1",
-    }
+    project = {"name": "P", "language": "en", "backend": "metarank", "vocab": "v"}
+    project |= {"limit": "5", "min_df": "1"}
     assert unknown_settings(project | {"cluster_k": "100", "effort": "low"}, ["min_df"]) == ["cluster_k"]
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import makers
 import numpy as np
 import pytest
+from makers import run
 
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import COMMANDS, main
@@ -28,13 +29,6 @@ from metarank.persist import read_manifest
 MISSED = ["unknown_labels", "unknown_pairs", "removed_labels", "removed_pairs"]
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
 TABLE = "text,labels\nsalt and flour,bread\nthe wave,the sea\n"
-
-
-def run(argv: list) -> int:
-    try:
-        return main([str(a) for a in argv])
-    except SystemExit as stop:  # argparse
-        return int(stop.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +47,7 @@ def work(tmp_path_factory) -> Path:
     (folder / "talk.csv").write_text(TABLE)
     (folder / "numbers").mkdir()
     shutil.move(folder / "numbers", folder / "gone")
-    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
-    assert run(["train", folder / "train.txt", "--model", folder / "numbers", *options]) == 0
+    assert run(["train", folder / "train.txt", "--model", folder / "numbers", *makers.QUICKLY]) == 0
     makers.fitted("texts").save(folder / "words")
     (folder / "gone").rmdir()
     return folder
@@ -198,9 +191,8 @@ def test_inspect_shows_the_size_and_what_was_chosen(work, capsys):
 
 @pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
 def test_shortlisters_by_name(work, tmp_path, capsys, names):
-    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
     model = tmp_path / "M"
-    assert run(["train", work / "train.txt", "--model", model, "--shortlister", names, *options]) == 0
+    assert run(["train", work / "train.txt", "--model", model, "--shortlister", names, *makers.QUICKLY]) == 0
     assert run(["predict", model, work / "train.svm", "--top", "1", "--out", tmp_path / "top.txt"]) == 0
     assert len((tmp_path / "top.txt").read_text().splitlines()) == 60
     capsys.readouterr()
@@ -214,9 +206,8 @@ def test_shortlisters_by_name(work, tmp_path, capsys, names):
 
 @pytest.mark.parametrize("given", ["auto", "0", "2.5"])
 def test_training_takes_a_lean(work, tmp_path, given):
-    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
     argv = ["train", work / "train.txt", "--model", tmp_path / "M", "--propensity-weight", given]
-    assert run([*argv, *options]) == 0
+    assert run([*argv, *makers.QUICKLY]) == 0
     model = load(tmp_path / "M")
     assert model.propensity_weight == (given if given == "auto" else float(given))
     assert given == "auto" or model.propensity_weight_ == float(given)
@@ -451,8 +442,7 @@ def test_help_of_every_command(capsys):
 
 
 def test_a_model_is_replaced_only_if_a_person_says_so(work, tmp_path, capsys):
-    quick = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
-    argv = ["train", work / "train.txt", "--model", tmp_path / "M", *quick]
+    argv = ["train", work / "train.txt", "--model", tmp_path / "M", *makers.QUICKLY]
     assert run(argv) == 0
     before = read_manifest(tmp_path / "M")["digest"]
     assert run([*argv, "--seed", "5"]) == 2
@@ -566,6 +556,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "GOOD"], "neither"),
         (["train", "GOOD", "--model", "GOOD/M"], "Not a directory"),
         (["train", "GOOD", "--model", "/proc/M", "--effort", "low"], "/proc"),
+        (["train", "NOFILE", "--model", "/proc/foo/M"], "error: No such file or directory: '/proc/foo/M'$"),
         (["train", "NOFILE", "--model", "NEW", "--folds", "1"], "error: --folds must be at least 2"),
         (["train", "GOOD", "--model", "NEW", "--folds", "two"], "--folds"),
         (["train", "NOFILE", "--model", "NEW", "--folds", "99999999999"], "error: --folds must"),
@@ -584,10 +575,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
             ["train", "GOOD", "--model", "NEW", "--labels-columns=tags"],
             r"--labels-columns=tags \(see `metarank train -h`\)",
         ),
-        (
-            ["train", "GOOD", "--model", "NEW", "--label-name", "labels"],
-            r"--label-name labels \(",
-        ),
+        (["train", "GOOD", "--model", "NEW", "--label-name", "labels"], r"--label-name labels \("),
         (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
         (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
         (["train", "NOFILE", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),
@@ -790,18 +778,8 @@ def test_the_module_runs_as_a_program(work, tmp_path):
 def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     texts, lists = ["red wine", "green tea", "red tea"] * 10, [["a"], ["b"], ["a", "b"]] * 10
-    command = [
-        "train",
-        str(tmp_path / "x.parquet"),
-        "--model",
-        str(tmp_path / "m"),
-        "--overwrite",
-        "--quiet",
-        "--effort",
-        "low",
-        "--jobs",
-        "1",
-    ]
+    command = ["train", str(tmp_path / "x.parquet"), "--model", str(tmp_path / "m"), "--overwrite"]
+    command += ["--quiet", "--effort", "low", "--jobs", "1"]
 
     def run(**columns):
         pq.write_table(pa.table(columns), tmp_path / "x.parquet")
@@ -814,11 +792,6 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
     code, err = run(text=texts, subjects=lists)
     assert code == 2
     assert "x.parquet holds no labels: --labels-column names those of a table" in err
-
-
-def test_a_model_that_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, capsys):
-    assert main(["train", str(tmp_path / "missing.txt"), "--model", "/proc/foo/model"]) == 2
-    assert capsys.readouterr().err == "metarank: error: No such file or directory: '/proc/foo/model'\n"
 
 
 def test_warnings_are_lines_that_name_options(work, capsys, monkeypatch):

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import makers
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,14 +15,8 @@ from metarank import MetaRanker, data, load
 from metarank.apps.cli import main
 
 TEXTS = ["tea and cake", "wine and bread", "tea with milk", "bread and cheese", "wine or tea", "cheese cake"]
-LABELS = [
-    ["tea", "cake"],
-    ["wine", "bread"],
-    ["tea"],
-    ["bread", "cheese"],
-    ["wine", "tea"],
-    ["cheese", "cake"],
-]
+LABELS = [["tea", "cake"], ["wine", "bread"], ["tea"]]
+LABELS += [["bread", "cheese"], ["wine", "tea"], ["cheese", "cake"]]
 NAMES = sorted({name for row in LABELS for name in row})
 ROWS = 30
 
@@ -60,12 +55,14 @@ def files(tmp_path_factory) -> Path:
 
 def train(folder: Path, model: str, *more: str, found: str = "found.csv") -> list[str]:
     given = ["--candidates", str(folder / found), "--pair-features", str(folder / "clicks.csv")]
-    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
-    return ["train", str(folder / "train.csv"), "--model", str(folder / model), *options, *given, *more]
+    files = [str(folder / "train.csv"), "--model", str(folder / model)]
+    return ["train", *files, *makers.QUICKLY, *given, *more]
 
 
-def asked(folder: Path) -> list[str]:
-    return ["--candidates", str(folder / "found.csv"), "--pair-features", str(folder / "clicks.csv")]
+def asked(folder: Path, command: str, *more: str) -> list[str]:
+    """A command on the training file and what is given of it."""
+    given = ["--candidates", str(folder / "found.csv"), "--pair-features", str(folder / "clicks.csv")]
+    return [command, str(folder / "model"), str(folder / "train.csv"), *more, *given]
 
 
 def test_as_from_python(files, capsys):
@@ -76,50 +73,19 @@ def test_as_from_python(files, capsys):
     here, there = model.rank(rows, k=3, **given), load(files / "model").rank(rows, k=3, **given)
     np.testing.assert_array_equal(here.scores, there.scores)
     capsys.readouterr()
-    predict = ["predict", str(files / "model"), str(files / "train.csv"), "--top", "3", "--format", "jsonl"]
-    assert main([*predict, *asked(files)]) == 0
+    assert main(asked(files, "predict", "--top", "3", "--format", "jsonl")) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [[e["label"] for e in line["labels"]] for line in lines] == [
         [label for label, _ in row] for row in here
     ]
-    assert (
-        main(
-            [
-                "predict",
-                str(files / "model"),
-                str(files / "train.csv"),
-                "--optimize",
-                "micro-f1",
-                *asked(files),
-            ]
-        )
-        == 0
-    )
+    assert main(asked(files, "predict", "--optimize", "micro-f1")) == 0
 
 
 def test_measured_and_explained(files, capsys):
     capsys.readouterr()
-    measure = [
-        "evaluate",
-        str(files / "model"),
-        str(files / "train.csv"),
-        "--metrics",
-        "P@1,micro-F1",
-        "--json",
-    ]
-    assert main([*measure, *asked(files)]) == 0
+    assert main(asked(files, "evaluate", "--metrics", "P@1,micro-F1", "--json")) == 0
     assert json.loads(capsys.readouterr().out)["P@1"] > 0.6
-    explain = [
-        "explain",
-        str(files / "model"),
-        str(files / "train.csv"),
-        "--row",
-        "4",
-        "--top",
-        "1",
-        "--json",
-    ]
-    assert main([*explain, *asked(files)]) == 0
+    assert main(asked(files, "explain", "--row", "4", "--top", "1", "--json")) == 0
     (page,) = json.loads(capsys.readouterr().out)
     pairs = {"candidates": data.read_candidates(files / "found.csv")}
     pairs["pair_features"] = data.read_candidates(files / "clicks.csv")

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from makers import run
 
 from metarank import MultiObjectiveRanker, load, objectives, pareto_front
 from metarank.apps.cli import main
@@ -20,13 +21,6 @@ from metarank.data.columns import read_columns
 
 FEATURES = ["f1", "f2", "f3"]
 QUICK = ["--rounds", "4", "--weights", "3", "--jobs", "1", "--quiet"]
-
-
-def run(argv: list) -> int:
-    try:
-        return main([str(a) for a in argv])
-    except SystemExit as stop:  # argparse
-        return int(stop.code or 0)
 
 
 def make_rows(n=400, seed=0):
@@ -153,13 +147,7 @@ def test_pareto_says_what_python_says(work, tmp_path, capsys, options):
     ranker = MultiObjectiveRanker(n_rounds=4, random_state=3, n_jobs=1)
     # Queries that are texts count by their place in the sorted list.
     qid = np.char.add("q", queries.astype(str)) if options else None
-    own = pareto_front(
-        X,
-        dict(zip(["relevance", "clicks"], Y.T)),
-        ranker=ranker,
-        n_weights=3,
-        qid=qid,
-    )
+    own = pareto_front(X, dict(zip(["relevance", "clicks"], Y.T)), ranker=ranker, n_weights=3, qid=qid)
     assert found == {"features": FEATURES, "left_out": [], **own.to_dict()}
     assert sorted(os.listdir(tmp_path / "a" / "b")) == ["front.json", "front.svg"]
     assert json.loads((tmp_path / "a" / "b" / "front.json").read_text()) == found
@@ -193,16 +181,8 @@ def test_pareto_shows_a_table_and_what_it_left_out(work, tmp_path, capsys):
 def test_threads_do_not_show_and_progress_is_plain_lines(work, tmp_path, capsys):
     outs = []
     for jobs in ("1", "4"):
-        argv = [
-            "pareto",
-            work / "rows.csv",
-            "--targets",
-            "relevance,clicks",
-            "--rounds",
-            "3",
-            "--weights",
-            "2",
-        ]
+        argv = ["pareto", work / "rows.csv", "--targets", "relevance,clicks"]
+        argv += ["--rounds", "3", "--weights", "2"]
         assert run([*argv, "--jobs", jobs, "--out", tmp_path / jobs]) == 0
         captured = capsys.readouterr()
         assert "relevance alone" in captured.err
@@ -343,9 +323,6 @@ def test_bad_usage(tmp_path, capsys, monkeypatch, argv, match):
 
 
 def test_inspect_tells_of_a_ranker_of_several_objectives(tmp_path, capsys):
-    from metarank import MultiObjectiveRanker
-    from metarank.apps.cli import main
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     Y = {"relevance": (X[:, 0] > 0).astype(int), "clicks": (X[:, 1] > 0).astype(int)}

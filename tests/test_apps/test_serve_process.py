@@ -11,13 +11,12 @@ from pathlib import Path
 
 import makers
 import pytest
+from makers import run
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from services import LONG, asked, serving
-
-from metarank.apps.cli import main
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -50,13 +49,6 @@ def test_a_signal_ends_it_after_the_requests_in_flight(folder):
             slow.sendall(body)
             assert slow.makefile("rb").read().startswith(b"HTTP/1.1 200")
         assert process.wait(LONG) == 0
-
-
-def run(argv: list) -> int:
-    try:
-        return main([str(a) for a in argv])
-    except SystemExit as stop:  # argparse, and uvicorn
-        return int(stop.code or 0)
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,7 @@ def test_only_what_is_asked_for_is_a_block(columns, blocks, suffix, tmp_path):
             COLUMNS,
             "the block 'emb' of X must hold vectors of one width, got 3 .* and 2 at",
         ),
-        (
-            {"emb": [1.0, float("nan"), 2.0]},
-            COLUMNS,
-            "the block 'emb' of X contains (NaN|infinity)",
-        ),
+        ({"emb": [1.0, float("nan"), 2.0]}, COLUMNS, "the block 'emb' of X contains (NaN|infinity)"),
         ({"emb": [1.0, 1e300, 2.0]}, COLUMNS, "the block 'emb' of X contains infinity"),
         ({}, {"number_columns": "title"}, "the block 'title' of X must hold numbers, got 'red wine' at"),
         ({}, {"text_columns": "title", "vector_columns": "title"}, "got 'title' for text_columns and vector"),

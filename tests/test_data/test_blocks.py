@@ -105,15 +105,8 @@ def test_what_is_asked_for_is_what_a_block_is():
 
 def test_a_matrix_or_a_table_of_numbers_is_no_block():
     numbers = frame()[["price", "n"]]
-    matrices = [
-        sp.eye(3),
-        sp.dok_matrix((3, 3)),
-        np.eye(3),
-        [[1, 2]],
-        TITLES,
-        numbers,
-        pl.from_pandas(numbers),
-    ]
+    matrices = [sp.eye(3), sp.dok_matrix((3, 3)), np.eye(3), [[1, 2]], TITLES, numbers]
+    matrices += [pl.from_pandas(numbers)]
     assert not any(map(holds_blocks, matrices))
     assert all(map(holds_blocks, [{"a": [1]}, Blocks.of({"a": [1]}), frame(), pl.from_pandas(frame())]))
 

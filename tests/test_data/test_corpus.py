@@ -138,21 +138,8 @@ def test_from_corpus_to_suggestions(tmp_path, capsys):
     Path(vocabulary).write_text(
         "".join(f"<{uri}>\t{name}\n" for name, uri in uris.items()) + "<http://x.org/salt>\tsalt\n"
     )
-    main(
-        [
-            "train",
-            corpus,
-            "--vocab",
-            vocabulary,
-            "--model",
-            model,
-            "--jobs",
-            "1",
-            "--effort",
-            "low",
-            "--quiet",
-        ]
-    )
+    train = ["train", corpus, "--vocab", vocabulary, "--model", model]
+    main([*train, "--jobs", "1", "--effort", "low", "--quiet"])
     assert "left out 1 rows without a label" in capsys.readouterr().err
     Path(tmp_path / "t.txt").write_text(f"waves ship\t<{SEA}>\nheat of day\t<{SUN}>\n")
     test = str(tmp_path / "t.txt")

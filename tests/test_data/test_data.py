@@ -73,10 +73,7 @@ def test_summary_is_plain():
     [
         ({}, "at least one of X, Y and texts"),
         ({"X": np.eye(2), "Y": np.eye(3)}, "inconsistent numbers of samples"),
-        (
-            {"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)},
-            "one name a label .2., got 1",
-        ),
+        ({"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)}, "one name a label .2., got 1"),
         ({"X": np.eye(2), "feature_names": ["a"]}, "feature_names must have 2 entries, got 1"),
         ({"Y": np.eye(2), "titles": ["a"]}, "titles must have 2 entries, got 1"),
         ({"Y": np.eye(2), "label_texts": ["a"]}, "label_texts must have 2 entries, got 1"),

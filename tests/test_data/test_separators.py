@@ -79,14 +79,8 @@ def by_every_container(cells, tmp_path, separator):
         yield load_data(tmp_path / f"t.{ending}", **reading)
     for table in (frame, pl.DataFrame(frame.to_dict("list")), pa.Table.from_pandas(frame)):
         yield from_frame(table, **reading)
-    for Y in (
-        cells,
-        np.array(cells),
-        frame.tags,
-        frame.tags.astype("category"),
-        pl.Series(cells),
-        pa.array(cells),
-    ):
+    columns = frame.tags, frame.tags.astype("category"), pl.Series(cells), pa.array(cells)
+    for Y in (cells, np.array(cells), *columns):
         yield Dataset(texts=texts, Y=Y, label_separator=separator)
 
 

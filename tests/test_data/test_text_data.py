@@ -89,10 +89,7 @@ def test_columns_and_separators(tmp_path):
     assert rows(joined) == [("red\nwine", ["a", "b/c"]), ("green", ["c"])]
     assert load(path, text_column=["more", "q"]).texts == ["wine\nred", "green"]
     assert load(path, text_column="q").n_labels == 0
-    assert load(path, text_column="q", labels_column="tag", label_separator="/").label_names == [
-        "a;b",
-        "c",
-    ]
+    assert load(path, text_column="q", labels_column="tag", label_separator="/").label_names == ["a;b", "c"]
 
 
 def test_json_values(tmp_path):

@@ -37,8 +37,7 @@ def test_by_hand(name, plain, condensed):
 
 
 @pytest.mark.parametrize(
-    ("name", "condensed"),
-    [("micro-F1", 2 / 4), ("example-F1", 2 / 4), ("macro-F1", (1 + 0 + 0) / 3)],
+    ("name", "condensed"), [("micro-F1", 2 / 4), ("example-F1", 2 / 4), ("macro-F1", (1 + 0 + 0) / 3)]
 )
 def test_sets_by_hand(name, condensed):
     """Of the set 0, 1, 2 the label 2 is removed: one right, one wrong, one missed."""

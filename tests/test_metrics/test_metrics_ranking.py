@@ -204,15 +204,8 @@ def test_agrees_with_trec_eval():
     Y, scores = problem(5, graded=True)
     qrels = [ir.Qrel(str(i), str(j), int(Y[i, j])) for i, j in zip(*np.nonzero(Y))]
     run = [ir.ScoredDoc(str(i), str(j), float(s)) for (i, j), s in np.ndenumerate(scores)]
-    names = {
-        "P@1": ir.P @ 1,
-        "P@5": ir.P @ 5,
-        "nDCG": ir.nDCG,
-        "nDCG@5": ir.nDCG @ 5,
-        "MAP": ir.AP,
-        "MRR": ir.RR,
-        "R@5": ir.R @ 5,
-    }
+    names = {"P@1": ir.P @ 1, "P@5": ir.P @ 5, "nDCG": ir.nDCG, "nDCG@5": ir.nDCG @ 5, "MAP": ir.AP}
+    names |= {"MRR": ir.RR, "R@5": ir.R @ 5}
     theirs = ir.calc_aggregate(list(names.values()), qrels, run)
     ours = metrics.evaluate(Y, scores, names)
     for name, measure in names.items():

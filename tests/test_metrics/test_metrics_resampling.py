@@ -8,28 +8,9 @@ from metarank import metrics
 from metarank.metrics import resampling
 from metarank.types.ranking import Ranking
 
-NAMES = [
-    "P@1",
-    "nDCG@3",
-    "MAP",
-    "PSP@3",
-    "PSP-point@3",
-    "AUC",
-    "micro-AUC",
-    "C@1",
-    "micro-F1",
-    "macro-F1",
-    "example-F1",
-    "Hamming",
-    "LabelCoverage",
-    "WP@2",
-    "Tau@2",
-    "XMAD@2",
-    "RMSE",
-    "AUPRC",
-    "WN-l@2",
-    "XRMSE-l@2",
-]
+NAMES = ["P@1", "nDCG@3", "MAP", "PSP@3", "PSP-point@3", "AUC", "micro-AUC", "C@1", "micro-F1", "macro-F1"]
+NAMES += ["example-F1", "Hamming", "LabelCoverage", "WP@2", "Tau@2", "XMAD@2", "RMSE", "AUPRC"]
+NAMES += ["WN-l@2", "XRMSE-l@2"]
 OVER_LABELS = ["C@1", "macro-F1", "LabelCoverage"]
 
 

@@ -51,12 +51,8 @@ def test_agrees_with_scikit_learn(seed):
 def test_every_container_gives_the_same_numbers():
     Y, pred = decisions(9)
     base = metrics.evaluate(Y, None, SET_NAMES, Y_pred=pred)
-    for container in (
-        pred.tolist(),
-        pred.astype(bool),
-        sp.csr_matrix(pred),
-        sp.csc_array(pred.astype(np.float32)),
-    ):
+    matrices = sp.csr_matrix(pred), sp.csc_array(pred.astype(np.float32))
+    for container in (pred.tolist(), pred.astype(bool), *matrices):
         assert metrics.evaluate(sp.csr_matrix(Y), None, SET_NAMES, Y_pred=container) == base
 
 

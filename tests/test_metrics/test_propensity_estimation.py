@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from metarank.metrics.propensity import (
-    PRESETS,
-    PropensityPoints,
-    fit_propensity,
-    inv_propensity,
-)
+from metarank.metrics.propensity import PRESETS, PropensityPoints, fit_propensity, inv_propensity
 
 
 def indicator(rows, n_labels):

@@ -127,17 +127,8 @@ def test_labels_in_fit(no_work, value, match):
         MetaRanker(**makers.QUICK).fit(X, value)
 
 
-WEIGHTS = [
-    np.ones(N - 1),
-    np.ones((N, 1)),
-    -np.ones(N),
-    np.zeros(N),
-    np.full(N, np.nan),
-    np.full(N, np.inf),
-    "heavy",
-    ["a"] * N,
-    1j * np.ones(N),
-]
+WEIGHTS = [np.ones(N - 1), np.ones((N, 1)), -np.ones(N), np.zeros(N), np.full(N, np.nan), np.full(N, np.inf)]
+WEIGHTS += ["heavy", ["a"] * N, 1j * np.ones(N)]
 
 
 def test_sample_weight(no_work):

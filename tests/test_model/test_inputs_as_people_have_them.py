@@ -105,20 +105,12 @@ def test_labels_that_are_none(value, message):
         assert "\n" not in str(error.value)
 
 
+TEXTS = [pl.Series(WORDS), pd.Series(WORDS), pd.Series(WORDS, dtype="string").values, tuple(WORDS)]
+TEXTS += [pa.array(WORDS), pa.chunked_array([WORDS]), np.array(WORDS)]
+
+
 @pytest.mark.check_beyond(3)
-@pytest.mark.parametrize(
-    "given",
-    [
-        pl.Series(WORDS),
-        pd.Series(WORDS),
-        pd.Series(WORDS, dtype="string").values,
-        pa.array(WORDS),
-        pa.chunked_array([WORDS]),
-        np.array(WORDS),
-        tuple(WORDS),
-    ],
-    ids=lambda given: type(given).__name__,
-)
+@pytest.mark.parametrize("given", TEXTS, ids=lambda given: type(given).__name__)
 def test_columns_of_texts(given):
     model = MetaRanker(**makers.QUICK).fit(given, Y)
     assert np.array_equal(model.decision_function(given), model.decision_function(WORDS))

@@ -152,11 +152,7 @@ CASES = {
     ),
     "update_labels": (
         labels_changed,
-        (
-            some_texts,
-            labels_of_texts,
-            lambda: {"add": {"salt": "salt and tide"}, "rename": {"code": "tree"}},
-        ),
+        (some_texts, labels_of_texts, lambda: {"add": {"salt": "salt and tide"}, "rename": {"code": "tree"}}),
         some_texts,
     ),
     "boosted objectives": (

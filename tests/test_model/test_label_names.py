@@ -77,15 +77,8 @@ def test_names_are_taken_as_ids_are(fitted, parameter):
     ids = some(model, 2)
     names = [spoken(model, label) for label in ids]
     expected = model.rank(data, k=4, **{parameter: [ids] * data.n_rows})
-    for lists in (
-        ids,
-        names,
-        tuple(names),
-        set(names),
-        [names[0], ids[1]],
-        np.array(ids),
-        [names] * data.n_rows,
-    ):
+    mixed = [names[0], ids[1]], np.array(ids), [names] * data.n_rows
+    for lists in (ids, names, tuple(names), set(names), *mixed):
         same(model.rank(data, k=4, **{parameter: lists}), expected)
     if all(isinstance(name, str) for name in names):
         same(model.rank(data, k=4, **{parameter: np.array(names)}), expected)
@@ -246,14 +239,8 @@ def test_the_index_follows_the_labels():
 
 def test_labels_as_they_are_shown():
     table = LabelTable(6, ["sea", "tree", "", "tree", " ", "tree"], [5])
-    assert [table.shown(i) for i in range(6)] == [
-        "sea",
-        "tree (id 1)",
-        "2",
-        "tree (id 3)",
-        "4",
-        "tree (id 5)",
-    ]
+    shown = ["sea", "tree (id 1)", "2", "tree (id 3)", "4", "tree (id 5)"]
+    assert [table.shown(i) for i in range(6)] == shown
     assert [table.called(i) for i in (0, 1, 2)] == ["sea", "tree (id 1)", "label 2"]
     assert LabelTable(2).shown(1) == "1"
     assert LabelTable(2).called(1) == "label 1"

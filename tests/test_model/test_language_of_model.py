@@ -89,17 +89,8 @@ def test_by_the_command_line(tmp_path, capsys):
              for t, Y in zip(rows.texts, rows.Y)]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
     model = str(tmp_path / "model")
-    train = [
-        "train",
-        str(tmp_path / "rows.jsonl"),
-        "--model",
-        model,
-        "--quiet",
-        "--jobs",
-        "1",
-        "--folds",
-        "2",
-    ]
+    train = ["train", str(tmp_path / "rows.jsonl"), "--model", model]
+    train += ["--quiet", "--jobs", "1", "--folds", "2"]
     assert main([*train, "--shortlister", "neighbors,names", "--language", "en"]) == 0
     assert main(["predict", model, "--text", "candling by the bridges", "--top", "2"]) == 0
     assert {"candle", "bridge"} <= set(capsys.readouterr().out.split())

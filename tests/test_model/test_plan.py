@@ -234,6 +234,10 @@ def test_answers_come_by_the_plan(monkeypatch):
     assert same(model.predict(X), predicted)
 
 
+STAGES = {"proposes": [0], "describes": [0], "own": [0], "standardize": True, "survivors": 0}
+STAGES |= {"absent": 9.0, "gap": 0.1}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -245,27 +249,16 @@ def test_answers_come_by_the_plan(monkeypatch):
     ],
 )
 def test_plans_that_do_not_hold_together_are_refused(change, message):
-    stages = {
-        "proposes": [0],
-        "describes": [0],
-        "own": [0],
-        "standardize": True,
-        "survivors": 0,
-        "absent": 9.0,
-        "gap": 0.1,
-    }
     values, blocks = np.zeros(3, np.float32), change.pop("blocks", [None])
     with pytest.raises(ValueError, match=message):
         _core.Plan(
-            [_core.PlanConstants(values)], blocks, _core.PlanStages(**stages | change), None, values, None
+            [_core.PlanConstants(values)], blocks, _core.PlanStages(**STAGES | change), None, values, None
         )
 
 
 def test_a_source_that_proposes_nothing_cannot_be_asked_to():
     values = np.zeros(3, np.float32)
-    stages = _core.PlanStages(
-        proposes=[0], describes=[0], own=[0], standardize=True, survivors=0, absent=9.0, gap=0.1
-    )
+    stages = _core.PlanStages(**STAGES)
     plan = _core.Plan([_core.PlanConstants(values)], [None], stages, None, values, None)
     rows = csr_parts(sp.csr_matrix(np.eye(2, dtype=np.float32)))
     no_words = np.zeros(1, np.int64), np.zeros(0, np.int64)
@@ -297,9 +290,7 @@ def test_what_dense_rows_propose_is_found_among_few(scorer, X):
     view = TrainingSet(rows, Y, np.zeros(300), blocks=blocks, label_vectors=LabelVectors(X, 2)).view()
     own = scorer if isinstance(scorer, LabelVectorScorer) else BlockScorer(scorer=scorer, block="image")
     source = planned(own.fit(view))
-    stages = _core.PlanStages(
-        proposes=[0], describes=[0], own=[0], standardize=False, survivors=0, absent=9.0, gap=0.1
-    )
+    stages = _core.PlanStages(**STAGES | {"standardize": False})
     plan = _core.Plan([source.core], [source.block], stages, None, np.zeros(300, np.float32), None)
     words = np.zeros(1, np.int64), np.zeros(0, np.int64)
     indptr, labels, _, _, table, _ = plan.answer(csr_parts(rows), *words, 7, True, 2)

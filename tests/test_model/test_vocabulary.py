@@ -135,11 +135,7 @@ def test_removed_labels_are_never_proposed(maker, tmp_path):
     for m in (model, load(tmp_path / "M")):
         L = m.n_labels_
         same = sp.csr_matrix(np.tile(np.isin(np.arange(L), [*first, L - 1]), (9, 1)).astype(np.float32))
-        for ranking in (
-            m.rank(X, k=L),
-            m.rank(X, k=3, allowed=same),
-            m.rank(X, k=3, candidates=same),
-        ):
+        for ranking in (m.rank(X, k=L), m.rank(X, k=3, allowed=same), m.rank(X, k=3, candidates=same)):
             assert not np.isin(ranking.labels, first).any()
         for parameter in ("allowed", "exclude", "candidates"):
             with pytest.raises(ValueError, match=f"{parameter} must not name a removed label"):

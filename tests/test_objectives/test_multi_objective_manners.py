@@ -59,11 +59,7 @@ def test_cross_validation_and_search_have_a_score():
     ("params", "change", "match"),
     [
         ({}, {"Y": {"clicks": np.arange(240) % 2}}, "Y must hold the objectives"),
-        (
-            {},
-            {"Y": {"relevance": np.ones(240), "clicks": np.arange(240) % 2}},
-            "relevance' of Y is constant",
-        ),
+        ({}, {"Y": {"relevance": np.ones(240), "clicks": np.arange(240) % 2}}, "relevance' of Y is constant"),
         ({}, {"X": np.zeros((3, 4))}, "Y must have as many rows as X, 3, got 240"),
         ({}, {"group": [240], "qid": np.zeros(240)}, "group"),
         ({}, {"Y": None}, "y is None"),

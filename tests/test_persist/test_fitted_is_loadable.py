@@ -81,10 +81,7 @@ LOADED = {
     "most threads": lambda: MetaRanker(**QUICK).fit(DENSE).set_params(n_jobs=1024),
     "all cores left free": lambda: model(DENSE, n_jobs=-2000),
     "integers and texts of NumPy": lambda: model(
-        DENSE,
-        n_jobs=np.int64(1),
-        n_folds=np.int64(2),
-        ranker=np.str_("logistic"),
+        DENSE, n_jobs=np.int64(1), n_folds=np.int64(2), ranker=np.str_("logistic")
     ),
     "tuples": lambda: model(list(TEXTS.texts), NAMES, features=("names", "votes")),
     "largest seed": lambda: model(DENSE, random_state=2**31 - 1),

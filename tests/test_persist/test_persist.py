@@ -133,12 +133,8 @@ def test_equal_contents_are_stored_once(tmp_path):
     makers.fitted("dense", **FULL).save(tmp_path / "M")
     hashes = list(digests(tmp_path / "M").values())
     assert len(set(hashes)) == len(hashes)
-    state = {
-        "a": np.arange(5),
-        "b": [np.arange(5), np.arange(5, dtype=np.int32)],
-        "c": "x" * 3000,
-        "d": "x" * 3000,
-    }
+    state = {"a": np.arange(5), "b": [np.arange(5), np.arange(5, dtype=np.int32)]}
+    state |= dict.fromkeys("cd", "x" * 3000)
     writer = Writer(tmp_path)
     encoded = writer.encode(state, "s")
     assert encoded["a"]["__array__"] == encoded["b"][0]["__array__"] == "s.a.npy"
@@ -147,22 +143,10 @@ def test_equal_contents_are_stored_once(tmp_path):
 
 
 def test_plain_values_come_back_as_they_were(tmp_path):
-    state = {
-        "none": None,
-        "yes": True,
-        "int": -3,
-        "float": 0.1,
-        "inf": float("-inf"),
-        "text": "ä\n",
-        "long": "ö" * 3000,
-        "strings": [f"s{i}\n" for i in range(60)],
-        "nested": {"list": [1, [2.5, "x"], {"a": None}]},
-        "tuple": (1, 2),
-        "np": np.float32(0.5),
-        "empty": np.empty((0, 3), np.float32),
-        "scalar": np.array(7),
-        "bools": np.array([True]),
-    }
+    state = {"none": None, "yes": True, "int": -3, "float": 0.1, "inf": float("-inf"), "tuple": (1, 2)}
+    state |= {"text": "ä\n", "long": "ö" * 3000, "strings": [f"s{i}\n" for i in range(60)]}
+    state |= {"nested": {"list": [1, [2.5, "x"], {"a": None}]}, "np": np.float32(0.5)}
+    state |= {"empty": np.empty((0, 3), np.float32), "scalar": np.array(7), "bools": np.array([True])}
     writer = Writer(tmp_path)
     root = json.loads(json.dumps(writer.encode(state, "s")))
     back = Reader(tmp_path, {n: e["bytes"] for n, e in writer.files.items()}).decode(root)
@@ -304,18 +288,6 @@ def test_changed_manifests(copy, change, match):
     whole = json.loads((copy / MANIFEST).read_text())
     (copy / MANIFEST).write_text(json.dumps({**whole, "digest": "0"}))
     assert_damaged(copy, "is damaged|not a metarank model|format version")
-
-
-@pytest.mark.parametrize("name", ["../secret", "/etc/hostname"])
-def test_names_that_lead_out_of_the_folder_are_refused_unverified_too(copy, name):
-    def change(manifest):
-        manifest["files"][name] = {"bytes": 1, "sha256": ""}
-        manifest["model"] = {"__json__": name}
-
-    rewrite(copy, change)
-    for verify in (True, False):
-        with pytest.raises(ModelError):
-            load(copy, verify=verify)
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,7 @@ def test_declared_sizes_are_bounded_together(inflate):
 
 
 @pytest.mark.parametrize(
-    "name", ["..", ".", "", "a/b", "a\\b", "c:x", "/etc/hostname", "a\0", "manifest.json"]
+    "name", ["..", "../secret", ".", "", "a/b", "a\\b", "c:x", "/etc/hostname", "a\0", "manifest.json"]
 )
 def test_names_of_files_are_plain(attack, name):
     tried = attack("texts")
@@ -599,15 +599,14 @@ def test_neighbours_at_the_end_of_the_integers():
 
 def test_scores_that_cancel_to_nan_are_put_last():
     """Sums of leaves and distances to means may both overflow."""
+    none = {"child": np.empty(0, np.int32), "bias": np.empty(0, np.float32)}
+    none |= {"feature": np.empty(0, np.int32), "weight": np.empty(0, np.float32)}
     trees = _core.InstanceTrees(
         1,
         2,
+        **none,
         roots=np.array([~0, ~0], np.int32),
-        child=np.empty(0, np.int32),
-        bias=np.empty(0, np.float32),
         weight_start=np.zeros(1, np.int64),
-        feature=np.empty(0, np.int32),
-        weight=np.empty(0, np.float32),
         leaf_start=np.array([0, 2], np.int64),
         leaf_label=np.array([0, 1], np.int32),
         leaf_value=np.array([3e38, 0.5], np.float32),
@@ -730,8 +729,7 @@ def test_probabilities_and_cuts_of_a_calibration_that_overflows(saved):
 
 
 @pytest.mark.parametrize(
-    ("utf8", "ends"),
-    [(b"\xff", [1]), (b"a\xc3", [2]), ("é".encode(), [1, 2]), ("aéb".encode(), [2, 4])],
+    ("utf8", "ends"), [(b"\xff", [1]), (b"a\xc3", [2]), ("é".encode(), [1, 2]), ("aéb".encode(), [2, 4])]
 )
 def test_names_of_rows_are_texts(utf8, ends):
     with pytest.raises(ValueError, match=r"utf-8|within a character"):

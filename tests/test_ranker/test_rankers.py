@@ -98,12 +98,7 @@ def slow_svmmap(s, g):
     return worst
 
 
-LOSSES = {
-    "logistic": slow_logistic,
-    "listnet": slow_listnet,
-    "ranksvm": slow_ranksvm,
-    "svmmap": slow_svmmap,
-}
+LOSSES = {"logistic": slow_logistic, "listnet": slow_listnet, "ranksvm": slow_ranksvm, "svmmap": slow_svmmap}
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -107,11 +107,7 @@ def test_labels_in_no_leaf():
 
 def test_equal_hierarchies():
     assert Hierarchy.from_state(FOUR.get_state()) == FOUR
-    for other in (
-        tree_of([0, 1, 2, 3]),
-        tree_of(FOUR.nested(), n_labels=5),
-        "tree",
-    ):
+    for other in (tree_of([0, 1, 2, 3]), tree_of(FOUR.nested(), n_labels=5), "tree"):
         assert other != FOUR
     model = Parabel(hierarchy=FOUR)
     assert clone(model).get_params() == model.get_params()
@@ -120,10 +116,7 @@ def test_equal_hierarchies():
 
 @settings(max_examples=15, deadline=None)
 @given(
-    n=st.integers(1, 120),
-    branching=st.integers(2, 20),
-    max_leaf=st.integers(1, 30),
-    seed=st.integers(0, 10),
+    n=st.integers(1, 120), branching=st.integers(2, 20), max_leaf=st.integers(1, 30), seed=st.integers(0, 10)
 )
 def test_learned_trees_over_the_same_labels_have_as_many_slots(n, branching, max_leaf, seed) -> None:
     """Their shape follows from numbers alone."""

@@ -24,10 +24,7 @@ from metarank.types.view import Features, TrainingSet
 
 ROWS = (0, 29)
 N_LABELS = 4
-CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "flip": lambda y: 1 - y,
-    "graded": lambda y: y * 3,
-}
+CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"flip": lambda y: 1 - y, "graded": lambda y: y * 3}
 
 
 class Leaking(makers.MeanFeature):

@@ -143,16 +143,8 @@ def test_squared_hinge_with_few_rows_at_hand_is_near_the_solution():
 
 
 def hinge_weights(X, Y, cost, **params):
-    return squared_hinge_weights(
-        X,
-        Y,
-        positive_cost=np.full(Y.shape[1], cost),
-        C=1.0,
-        weights_per_label=None,
-        seed=0,
-        n_jobs=1,
-        **params,
-    )
+    plain = {"C": 1.0, "weights_per_label": None, "seed": 0, "n_jobs": 1}
+    return squared_hinge_weights(X, Y, positive_cost=np.full(Y.shape[1], cost), **plain, **params)
 
 
 def test_C_is_chosen_on_the_view_and_settled_for_its_folds():

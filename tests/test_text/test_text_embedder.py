@@ -176,13 +176,8 @@ def test_labels_of_a_step_are_the_relevant_ones_and_random_others():
         {"loss": "warp"},
         {"loss": "softmax", "bias": "none"},
         # As the paper prints it: scores of any sign from factors that have none.
-        {
-            "encoder": "bilstm",
-            "name_activation": "relu",
-            "bias": "none",
-            "n_epochs": 25,
-            "learning_rate": 0.01,
-        },
+        {"encoder": "bilstm", "name_activation": "relu", "bias": "none"}
+        | {"n_epochs": 25, "learning_rate": 0.01},
         {"dropout": 0.3, "n_epochs": 15},
     ],
     ids=str,

@@ -112,10 +112,7 @@ def test_rows_of_a_group_count_once():
     assert together.best("precision") == ten.best("precision") < 0.8
 
 
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [("recall>=0.9", 0.9), ("precision>=0.75", 0.75)],
-)
+@pytest.mark.parametrize(("text", "level"), [("recall>=0.9", 0.9), ("precision>=0.75", 0.75)])
 def test_the_guarantee_holds_on_new_rows(text, level):
     S, Y = scored(6000)
     values = []

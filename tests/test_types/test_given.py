@@ -87,14 +87,8 @@ BAD = [
     ([[("sun", np.nan)], [], []], "must hold finite scores, got nan for sun at row 0"),
     ([[("sun", 1e300)], [], []], "must hold finite scores, got inf for sun at row 0"),
     ([[], [("sun", "high")], []], "must hold scores that are numbers, got 'high' at row 1"),
-    (
-        [[], [("sun", 1.0), "sea"], []],
-        "must hold a score of every label or of none, got 'sea' at row 1",
-    ),
-    (
-        [["sun"], [], [("sun", 1.0)]],
-        "must hold a score of every label or of none, got 'sun' at row 0",
-    ),
+    ([[], [("sun", 1.0), "sea"], []], "must hold a score of every label or of none, got 'sea' at row 1"),
+    ([["sun"], [], [("sun", 1.0)]], "must hold a score of every label or of none, got 'sun' at row 0"),
     ([[("sun", 1.0), ("sun", 0.5)], [], []], "must hold a pair once, got sun twice at row 0"),
     ([[], ["sun", 1], []], "must hold a pair once, got sun twice at row 1"),
     (pd.concat([FRAME, FRAME]), "must hold a pair once, got sun twice at row 2"),
@@ -105,10 +99,7 @@ BAD = [
     (FRAME.assign(row=[0, 0, 5]), r"must hold rows in \[0, 3\), got 5"),
     ({"sun": 1.0}, "must be a sparse matrix .* got dict"),
     (FRAME.drop(columns="score"), "must be a table with the columns row, label and score.*no score"),
-    (
-        FRAME.assign(row=["a", "b", "c"]),
-        "must hold positions of rows in its column row, got 'a'",
-    ),
+    (FRAME.assign(row=["a", "b", "c"]), "must hold positions of rows in its column row, got 'a'"),
     (sp.csr_matrix((3, 3), dtype=complex), "must hold numbers"),
 ]
 

@@ -57,23 +57,11 @@ BAD = [
         {"names": ["a", "b"], "alternative_names": [[], ["c", "c "]]},
         "must hold names, each once .* got .'c', 'c '. of 'b'",
     ),
-    (
-        {"names": ["a", "b"], "alternative_names": [["a"], []]},
-        "the name of its label, got .'a'. of 'a'",
-    ),
-    (
-        {"names": ["a"], "alternative_names": [[" "]]},
-        "alternative_names must hold names.* got .' '. of 'a'",
-    ),
+    ({"names": ["a", "b"], "alternative_names": [["a"], []]}, "the name of its label, got .'a'. of 'a'"),
+    ({"names": ["a"], "alternative_names": [[" "]]}, "alternative_names must hold names.* got .' '. of 'a'"),
     ({"names": ["a"], "alternative_names": ["c|d"]}, "alternative_names must hold a list a label, got 'c|d'"),
-    (
-        {"names": ["a", "b"], "parents": [[], ["z"]]},
-        "parents of label 'b' must name known labels.* got 'z'",
-    ),
-    (
-        {"names": ["a"], "related": [["z"]]},
-        "related of label 'a' must name known labels.* got 'z'",
-    ),
+    ({"names": ["a", "b"], "parents": [[], ["z"]]}, "parents of label 'b' must name known labels.* got 'z'"),
+    ({"names": ["a"], "related": [["z"]]}, "related of label 'a' must name known labels.* got 'z'"),
     (
         {"ids": ["1", "2", "3"], "names": ["a", "b", "b"], "parents": [["b"], [], []]},
         "parents of label 'a' must name a label by its id where several share the name, got 'b'",
@@ -84,10 +72,7 @@ BAD = [
     ),
     ({"names": ["a"], "parents": [["a"]]}, "cycle, got 'a' -> 'a'"),
     ({"names": ["a"], "parents": sp.csr_matrix((1, 2))}, r"parents must have shape \(1, 1\), got \(1, 2\)"),
-    (
-        {"names": ["a", "b"], "vectors": [[1, 2], [1, 2, 3]]},
-        "vectors must be numbers, as many of each label",
-    ),
+    ({"names": ["a", "b"], "vectors": [[1, 2], [1, 2, 3]]}, "vectors must be numbers, as many of each label"),
     (
         {"names": ["a", "b"], "vectors": [[1, 2], [1, np.nan]]},
         "vectors must hold finite numbers, got nan of label 'b'",

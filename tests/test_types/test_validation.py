@@ -41,16 +41,8 @@ def containers(values):
     yield np.asfortranarray(values)
     yield values.astype(object)
     yield values.tolist()
-    for make in (
-        sp.csr_matrix,
-        sp.csc_matrix,
-        sp.coo_matrix,
-        sp.csr_array,
-        sp.lil_matrix,
-        sp.dok_matrix,
-        sp.bsr_matrix,
-        sp.coo_array,
-    ):
+    forms = [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.lil_matrix, sp.dok_matrix]
+    for make in (*forms, sp.bsr_matrix, sp.coo_array):
         yield make(values)
     wide = sp.csr_matrix(values)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
+import commands
 from commands import PROJECTS, TOPICS, documents, empty_tables_of_nltk, uri, vocabulary, write_corpus
 
 EXCLUDING = f"""
@@ -236,9 +235,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as work:
-        os.chdir(work)
-        try:
-            main()
-        finally:
-            os.chdir("/")
+    commands.in_a_folder(main)

@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 TOPICS = {
@@ -238,10 +239,14 @@ def main() -> None:
     print("all commands did as they should")
 
 
-if __name__ == "__main__":
+def in_a_folder(main: Callable[[], None]) -> None:
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         try:
             main()
         finally:
             os.chdir("/")
+
+
+if __name__ == "__main__":
+    in_a_folder(main)

@@ -66,28 +66,32 @@ struct type_caster<metarank::Array<T, D>> {
   }
 };
 
-// A plain struct of views and numbers, from a tuple of them in their order.
-template <typename Struct, typename... Fields>
-struct struct_caster {
-  using Tuple = std::tuple<Fields...>;
-  using Value = Struct;
+// A value that is made of another one.
+template <typename T, typename From>
+struct made_caster {
+  using Value = T;
   template <typename>
   using Cast = Value;
-  static constexpr auto Name = make_caster<Tuple>::Name;
+  static constexpr auto Name = make_caster<From>::Name;
   template <typename>
-  bool can_cast() const noexcept {
+  static constexpr bool can_cast() {
     return true;
   }
 
   bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
-    return tuple_.from_python(source, flags, cleanup);
-  }
-  explicit operator Value() {
-    return std::apply([](auto&&... fields) { return Struct{fields...}; }, tuple_.operator Tuple());
+    return from_.from_python(source, flags, cleanup);
   }
 
- private:
-  make_caster<Tuple> tuple_;
+ protected:
+  make_caster<From> from_;
+};
+
+// A plain struct of views and numbers, from a tuple of them in their order.
+template <typename Struct, typename... Fields>
+struct struct_caster : made_caster<Struct, std::tuple<Fields...>> {
+  explicit operator Struct() {
+    return std::apply([](auto&&... fields) { return Struct{fields...}; }, this->from_.operator std::tuple<Fields...>());
+  }
 };
 
 // (indptr, indices, data, n_columns); without the last where who is asked knows it.

@@ -45,23 +45,8 @@ struct type_caster<metarank::HierarchyView>
 
 // Kinds of loss and link go by their numbers.
 template <typename Kind>
-struct number_caster {
-  using Value = Kind;
-  template <typename>
-  using Cast = Value;
-  static constexpr auto Name = const_name("int");
-  template <typename>
-  static constexpr bool can_cast() {
-    return true;
-  }
-
-  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
-    return number_.from_python(source, flags, cleanup);
-  }
-  explicit operator Value() { return static_cast<Kind>(number_.value); }
-
- private:
-  make_caster<int> number_;
+struct number_caster : made_caster<Kind, int> {
+  explicit operator Kind() { return static_cast<Kind>(this->from_.value); }
 };
 template <>
 struct type_caster<metarank::LinearLoss> : number_caster<metarank::LinearLoss> {};
@@ -116,9 +101,8 @@ void bind_label_trees(nb::module_& m) {
   bind_borrower<2, 3, 4, 6>(
       trees,
       [](LabelTrees* self, Ids roots, Indptr child_start, Ids child, int64_t n_labels, const WeightBlocks& weights,
-         int link, float path_weight, Values label_cost) {
-        new (self)
-            LabelTrees(roots, child_start, child, n_labels, weights, static_cast<Link>(link), path_weight, label_cost);
+         Link link, float path_weight, Values label_cost) {
+        new (self) LabelTrees(roots, child_start, child, n_labels, weights, link, path_weight, label_cost);
       },
       {"roots", "child_start", "child", "n_labels", "weights", "link", "path_weight", "label_cost"});
   bind(trees, "beam", &LabelTrees::beam, {"X", "beam", "k", "tree_k", "per_tree", "n_threads"},
