@@ -88,6 +88,11 @@ def test_a_block_of_one_text_is_the_text():
     assert of_block.rank(NEW).scores.tobytes() == of_texts.rank(NEW).scores.tobytes()
 
 
+def test_labels_that_no_two_rows_share_judge_no_block():
+    model = MetaRanker(encoder=Letters(), **QUICK).fit(list(TOPICS), [[name] for name in NAMES])
+    assert model.rank(["sailing a boat"], k=1).names[0] == [NAMES[0]]
+
+
 def test_an_object_is_passed_again(model, tmp_path):
     model.save(tmp_path / "model")
     with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed again"):

@@ -64,9 +64,12 @@ def block_weights(
     list of str
     """
     rows = drawn(X.shape[0], _ROWS, seed + _SEED_SHIFT)
-    judge = _Judge(
-        {block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, _frequent(Y[rows]), fold[rows]
-    )
+    frequent = _frequent(Y[rows])
+    if not frequent.shape[1]:
+        even = float(1 / np.sqrt(len(blocks)))
+        told = f"weight {even:.2f}, as of all blocks, since no label is on two rows"
+        return {b.name: even for b in blocks}, [f"block {b.name}: {b.kind}, {told}" for b in blocks]
+    judge = _Judge({block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, frequent, fold[rows])
     alone = {block.name: judge.quality({block.name: 1.0}) for block in blocks}
     order = sorted(alone, key=lambda name: -float(np.mean(alone[name])))
     weights, reached = {order[0]: 1.0}, alone[order[0]]
