@@ -324,6 +324,8 @@ class BlocksEncoder(InputEncoder):
         only = self.parts[0] if len(self.parts) == 1 else None
         if self.takes_texts and (texts := texts_of(X)) is not None:
             given = {self._own[0].name: texts}
+        elif self.takes_texts and isinstance(X, (list, tuple)) and not X:
+            return sp.csr_matrix((0, self.n_features), dtype=np.float32)
         elif only is not None and not holds_blocks(given):
             if not only.columns:
                 return only.encode(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ _TOLERANCE = 1e-3
 _CHUNK = 1024
 _LEAST_KEPT = 32
 _BATCH = 64
+# The modules that a folder which a saved model names may consist of: others may name classes to import.
+_PLAIN_MODULES = ("Transformer", "Pooling", "Normalize")
 _RULE = "a name or path that sentence-transformers or model2vec loads, or an object with encode(texts)"
 
 
@@ -48,8 +51,8 @@ class Encoder(Saved):
     Notes
     -----
     Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than the encoder
-    reads is cut by the encoder. Equal texts are encoded once. The same machine, versions and number of
-    threads of torch give the same bytes.
+    reads is cut by the encoder. Equal texts are encoded once. The last digits of a vector may
+    change with the machine, the threads of torch and the texts that are encoded with it.
 
     Examples
     --------
@@ -70,6 +73,8 @@ class Encoder(Saved):
 
     cache_dir: str | os.PathLike[str] | None = "auto"
     _model: Any = None
+    _passed_again: bool = False
+    _refused: str | None = None
 
     def __init__(
         self,
@@ -88,6 +93,9 @@ class Encoder(Saved):
         self.cache_dir = cache_dir
         self.probes: np.ndarray | None = None
         self._model: Any = None if is_name else model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ if self.model is None else {**self.__dict__, "_model": None}
 
     @classmethod
     def of(cls, given: Any) -> Encoder:
@@ -116,32 +124,38 @@ class Encoder(Saved):
             If no library loads the name, no object was passed for a saved model that had one, or the encoder
             is another one than in the fit.
         """
+        if self._refused is not None:
+            raise ValueError(self._refused)
         if self._model is None:
             if self.model is None:
                 raise ValueError(
                     "encoder must be passed again, as load(path, encoder=...), since the model was trained "
                     "with an object"
                 )
-            self._model = _loaded(self.model, only_local=self.probes is not None)
+            is_saved = self.probes is not None  # by a model that may be untrusted
+            self._model = _loaded(self.model, is_saved, is_saved and not self._passed_again)
         probes = self._vectors(list(PROBES))
         if self.probes is None:
             self.probes = probes
         elif probes.shape != self.probes.shape or np.abs(probes - self.probes).max() > _TOLERANCE:
-            self._model = None
-            raise ValueError(f"encoder must be that of the fit, but {self!r} gives other vectors now")
+            self._refused = f"encoder must be that of the fit, but {self!r} gives other vectors now"
+            raise ValueError(self._refused)
         return self
 
     def using(self, given: Any) -> Encoder:
         """The encoder of a saved model with the object, name or cache that a user passes again."""
         other = Encoder.of(given)
+        if other.fields not in (None, self.fields):
+            raise ValueError(f"fields must be those of the fit, {self.fields}, or None, got {other.fields}")
         out = Encoder(other._model or other.model, fields=self.fields, cache_dir=other.cache_dir)
-        out.probes = self.probes
+        out.probes, out._passed_again = self.probes, True
         return out
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of unit length, float32 (n, d); 0 for a blank text."""
-        if self._model is None or self.probes is None:
+        if self._model is None or self.probes is None or self._refused is not None:
             self.load()
+        texts = [text.encode(errors="replace").decode() for text in texts]  # no lone surrogates
         distinct = sorted({text for text in texts if text.strip()})
         out = np.zeros((len(texts), self.n_features), np.float32)
         if distinct:
@@ -154,7 +168,8 @@ class Encoder(Saved):
     def described(self) -> str:
         """A line on what it does with texts."""
         longest = getattr(self._model, "max_seq_length", None)
-        cut = f"; it reads the first {longest} tokens of a text" if longest else ""
+        is_cut = longest is not None and np.isfinite(longest)
+        cut = f"; it reads the first {longest} tokens of a text" if is_cut else ""
         return f"encoder: {self!r}, vectors of {self.n_features} numbers{cut}"
 
     def _kept(self, texts: list[str]) -> np.ndarray:
@@ -209,10 +224,11 @@ def written_of(table: LabelDescriptions) -> list[str]:
     return label_phrases(named, table.descriptions)
 
 
-def _loaded(name: str, only_local: bool) -> Any:
+def _loaded(name: str, only_local: bool, untrusted: bool) -> Any:
     """The model of a name, by the first library that is installed and knows it.
 
-    A saved model's name is loaded from this machine alone: who reads a model asks for no download.
+    A saved model's name is loaded from this machine alone: who reads a model asks for no download. And of a
+    folder that it names nothing is run.
     """
     failed: list[str] = []
     for module, load in (("sentence_transformers", _sentence_transformer), ("model2vec", _static_model)):
@@ -221,7 +237,7 @@ def _loaded(name: str, only_local: bool) -> Any:
         except ImportError:
             continue
         try:
-            return load(library, name, only_local)
+            return load(library, name, only_local, untrusted)
         except Exception as error:  # each library raises what it likes
             failed.append(f"{module}: {(str(error).strip() or repr(error)).splitlines()[0][:200]}")
     if failed:
@@ -232,13 +248,25 @@ def _loaded(name: str, only_local: bool) -> Any:
     )
 
 
-def _sentence_transformer(library: Any, name: str, only_local: bool) -> Any:
-    if Path(name).is_dir() and not (Path(name) / "modules.json").is_file():
-        raise ValueError("no modules.json in the folder")
-    return library.SentenceTransformer(name, **({"local_files_only": True} if only_local else {}))
+def _sentence_transformer(library: Any, name: str, only_local: bool, untrusted: bool) -> Any:
+    options: dict[str, Any] = {"local_files_only": True} if only_local else {}
+    if Path(name).is_dir():
+        modules = Path(name) / "modules.json"
+        if not modules.is_file():
+            raise ValueError("no modules.json in the folder")
+        if untrusted:
+            kinds = [str(module["type"]) for module in json.loads(modules.read_text("utf-8"))]
+            for kind in kinds:
+                if (
+                    kind.partition(".")[0] != library.__name__
+                    or kind.rpartition(".")[2] not in _PLAIN_MODULES
+                ):
+                    raise ValueError(f"{kind} is no plain module: pass the encoder, load(path, encoder=...)")
+            options["model_kwargs"] = {"use_safetensors": True}  # other weights are pickles
+    return library.SentenceTransformer(name, **options)
 
 
-def _static_model(library: Any, name: str, only_local: bool) -> Any:
+def _static_model(library: Any, name: str, only_local: bool, untrusted: bool) -> Any:
     if only_local and not Path(name).is_dir():
         raise ValueError("no folder of this name")
     return library.StaticModel.from_pretrained(name)

@@ -622,6 +622,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """Have the encoder of texts loaded, if the model has one; see `metarank.load`."""
         if isinstance(self.encoder_, BlocksEncoder) and self.encoder_.meaning is not None:
             self.encoder_.load_meaning(encoder)
+            self.encoder = self.encoder_.meaning  # another fit has it, too
         else:
             super().make_ready(encoder)
 

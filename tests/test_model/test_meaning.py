@@ -105,6 +105,32 @@ def test_an_object_is_passed_again(model, tmp_path):
     assert again.rank(NEW).scores.tobytes() == model.rank(NEW).scores.tobytes()
 
 
+def test_another_fit_of_a_loaded_model_has_its_encoder(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model", encoder=Letters())
+    assert again.rank([]).labels.shape[0] == 0
+    assert again.rank(["sea \ud800"], k=1).names.tolist() == again.rank(["sea ?"], k=1).names.tolist()
+    again.fit(TEXTS, LABELS)
+    assert again.rank(NEW).scores.tobytes() == model.rank(NEW).scores.tobytes()
+    with pytest.raises(ValueError, match="fields must be those of the fit"):
+        load(tmp_path / "model", encoder=Encoder(Letters(), fields=["title"]))
+
+
+def test_a_saved_model_runs_no_code_of_a_folder_that_it_names(library, tmp_path, monkeypatch):
+    loads = []
+    loader = sys.modules["sentence_transformers"]
+    monkeypatch.setattr(loader, "SentenceTransformer", lambda *a, **_: loads.append(a) or Letters())
+    modules = tmp_path / "modules.json"
+    modules.write_text('[{"type": "sentence_transformers.models.Pooling"}]')
+    MetaRanker(encoder=str(tmp_path), **QUICK).fit(TEXTS, LABELS).save(tmp_path / "model")
+    load(tmp_path / "model").rank(NEW)
+    modules.write_text('[{"type": "evil.Pooling"}]')
+    with pytest.warns(UserWarning, match="evil.Pooling is no plain module: pass the encoder"):
+        load(tmp_path / "model")
+    assert len(loads) == 2
+    load(tmp_path / "model", encoder=str(tmp_path)).rank(NEW)
+
+
 def test_a_second_fit_reads_the_cache_and_another_encoder_does_not(library, tmp_path, monkeypatch):
     monkeypatch.setenv("METARANK_CACHE", str(tmp_path))
     fits = [MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS) for _ in range(2)]

@@ -277,7 +277,10 @@ def _nearness(model: FittedModel, features: Features, label: int) -> tuple[float
     for scorer in model.scorers if has_encoder else ():
         if type(scorer) is LabelVectorScorer:
             cosines = scorer.cosines(features)[0]
-            return float(cosines[label]), 1 + int(np.sum(cosines > cosines[label])), model.n_labels
+            if not cosines.any():  # a blank text
+                return None
+            own, others = cosines[label], np.delete(cosines, model.removed)
+            return float(own), 1 + int(np.sum(others > own)), len(others)
     return None
 
 
