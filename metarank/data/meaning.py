@@ -89,7 +89,7 @@ class Encoder(Saved):
         if isinstance(fields, str) or not all(isinstance(name, str) for name in fields or ()):
             raise TypeError(f"fields must be a list of names of text fields, got {fields!r:.80}")
         self.model: str | None = str(model) if is_name else None
-        self.fields = None if fields is None else list(fields)
+        self.fields: list[str] | None = None if fields is None else list(fields)
         self.cache_dir = cache_dir
         self.probes: np.ndarray | None = None
         self._model: Any = None if is_name else model

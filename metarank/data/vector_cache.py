@@ -37,7 +37,8 @@ class VectorCache:
     def __init__(self, folder: Path | None, name: str, probes: np.ndarray, tolerance: float) -> None:
         file = f"vectors-{blake2b(name.encode(), digest_size=8).hexdigest()}.sqlite"
         self.path: Path | None = None if folder is None else folder / file
-        self.probes, self.tolerance = probes, tolerance
+        self.probes: np.ndarray = probes
+        self.tolerance: float = tolerance
         self._file: sqlite3.Connection | None = None
 
     def __enter__(self) -> VectorCache:

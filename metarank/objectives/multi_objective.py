@@ -307,7 +307,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         report("done", 1.0)
         self.random_state_: int = settings.seed
         self._given_ = given
-        self.objective_names_ = rows.names
+        self.objective_names_: list[str] = rows.names
         self.weights_: NDArray[np.float64] = training.weights
         self.metric_ = training.metric
         self.curves_: list[dict[str, list[float]]] = list(result.evals.values())

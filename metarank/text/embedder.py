@@ -260,7 +260,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         named = None if self.combine == "id" else names
         found = trained(self, texts, Y, named, seed, n_jobs, further)
         report("done", 1.0)
-        self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
+        self.structure_: dict[str, Any] = {name: getattr(self, name) for name in _STRUCTURE}
         self.random_state_: int = seed
         self.label_names_: list[str] | None = names
         self.n_trained_labels_: int = int(Y.shape[1])

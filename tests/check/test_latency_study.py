@@ -24,8 +24,8 @@ def folder(monkeypatch, tmp_path):
     tag[-1] = 3
     texts = [f"how do I make {tags[j]} number {i}" for i, j in enumerate(tag)]
     Y = sp.csr_matrix((np.ones(1550, np.float32), (np.arange(1550), tag)), shape=(1550, 4))
-    monkeypatch.setattr(latency, "plain_or_compressed", lambda path: path)
-    monkeypatch.setattr(latency.data, "load", lambda path: Dataset(texts=texts, Y=Y, label_names=tags))
+    read = Dataset(texts=texts, Y=Y, label_names=tags)
+    monkeypatch.setitem(latency.named_texts.READERS, f"{latency.COOKING}-titles", lambda: read)
     monkeypatch.setattr(few_rows, "SINGLES", 5)
     monkeypatch.setattr(few_rows, "WARM_UP", 1)
     return sets.prepare("few", tmp_path, latency.few(30))

@@ -32,7 +32,11 @@ from metarank.types.view import TrainingSet
 # What the kinds of evidence weigh; columns of one kind share its weight. Of 1:1:0 to 4:1:1, and with five
 # other columns, near the best on 1,500 training rows each of LLMs4Subjects-dev-en and tib_records_en. nDCG@5
 # of the first: the cosine alone .393, the words of names alone .389, so weighed .464.
-WEIGHTS = {("vector_cosine",): 3.0, ("name_cosine", "best_name_cosine"): 1.0, ("mention_alone",): 1.0}
+WEIGHTS: dict[tuple[str, ...], float] = {
+    ("vector_cosine",): 3.0,
+    ("name_cosine", "best_name_cosine"): 1.0,
+    ("mention_alone",): 1.0,
+}
 
 
 def fit_without_rows(given: TrainingInput) -> FittedModel:

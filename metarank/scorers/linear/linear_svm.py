@@ -85,6 +85,8 @@ class LinearClassifier(LabelScorer):
             raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
         require_rows(view)
         self.C_ = self._choose(view, n_jobs) if self.C == "auto" else float(self.C)
+        self.weights_: np.ndarray
+        self.bias_: np.ndarray
         self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
         return self
 

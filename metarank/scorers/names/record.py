@@ -90,6 +90,8 @@ class NameRecord(LabelScorer):
         """
         self.label_text_, self._index = indexed_names(view, _SOURCE, type(self).__name__)
         Y = sp.csr_matrix(view.Y > 0).astype(np.float64)
+        self.present_: NDArray[np.float32]
+        self.absent_: NDArray[np.float32]
         self.present_, self.absent_ = _weights_of_words(view, Y, self.label_text_)
         held = view.shared(f"{_SOURCE}-held", lambda X: self._held(X, view, n_jobs))
         self.of_labels_: NDArray[np.float32] = _record(held[view.rows], Y)

@@ -71,7 +71,7 @@ class TwoSided(LabelVectorScorer):
             scale=_SCALE,
             seed=0,
         )
-        weights, self.vectors_ = _core.train_two_sided(
+        weights, vectors = _core.train_two_sided(
             super().search(view.X)["queries"],
             self.vectors_,
             Y.indptr.astype(np.int64),
@@ -82,6 +82,7 @@ class TwoSided(LabelVectorScorer):
             n_jobs,
         )
         self.weights_: NDArray[np.float32] = np.ascontiguousarray(weights.T)
+        self.vectors_: NDArray[np.float32] = vectors
         self.__dict__.pop("_index", None)  # of the vectors as they were
         return self
 
