@@ -199,8 +199,8 @@ class EncodedBlock(Saved):
         """Whether it is made of the texts of other blocks, rather than given."""
         return self.kind in ("text", "vector") and bool(self.columns)
 
-    def data_in(self, blocks: Blocks, meaning: Encoder | None = None) -> Any:
-        """The data of the block."""
+    def data_in(self, blocks: Blocks, meaning: Encoder | None = None, alone: bool = False) -> Any:
+        """The data of the block, texts encoded with one another or `alone`."""
         if not self.is_made:
             return blocks[self.name]
         between = " " if self.is_joint else _BELOW
@@ -208,7 +208,7 @@ class EncodedBlock(Saved):
         if self.is_joint:
             return texts
         assert meaning is not None
-        return meaning.encode(texts)
+        return meaning.encode(texts, alone=alone)
 
     @property
     def is_dense(self) -> bool:
@@ -335,7 +335,8 @@ class BlocksEncoder(InputEncoder):
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        return side_by_side([part.encode(part.data_in(blocks, self.meaning)) for part in self.used])
+        given = [part.data_in(blocks, self.meaning, alone=True) for part in self.used]
+        return side_by_side([part.encode(data) for part, data in zip(self.used, given)])
 
     def read(self, X: Any) -> Blocks:
         """A dict, data frame or Blocks of new rows as the blocks of the fit; raises as `encode`."""

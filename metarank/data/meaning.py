@@ -21,7 +21,9 @@ from metarank.types.arrays import unit_rows
 from metarank.types.label_descriptions import LabelDescriptions
 
 # What an encoder is known by: it gives these the same vectors wherever it is loaded.
-PROBES = ("A label.", "Bridges of the river Rhine", "python sort list of lists", "Sehr kleine Katzen", "42")
+# The last tells how much of a text it reads.
+_LONG = " ".join(map(str, range(400)))
+PROBES = ("A label.", "Bridges of the river Rhine", "Sehr kleine Katzen", "42", _LONG)
 # Another machine or number of threads changes the last digits alone.
 _TOLERANCE = 1e-3
 # Texts encoded between two reports of progress, each of which the cache keeps; fewer are not worth keeping.
@@ -51,8 +53,8 @@ class Encoder(Saved):
     Notes
     -----
     Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than the encoder
-    reads is cut by the encoder. Equal texts are encoded once. The last digits of a vector may
-    change with the machine, the threads of torch and the texts that are encoded with it.
+    reads is cut by the encoder. Equal texts are encoded once. The last digits of a vector may change with the
+    machine and the threads of torch, and, where `alone` is false, with the texts that are encoded with it.
 
     Examples
     --------
@@ -84,11 +86,12 @@ class Encoder(Saved):
         cache_dir: str | os.PathLike[str] | None = "auto",
     ) -> None:
         is_name = isinstance(model, (str, os.PathLike))
-        if not (is_name or model is None or hasattr(model, "encode")):  # None: to be passed to `load`
+        is_object = hasattr(model, "encode") and not isinstance(model, type)
+        if not (is_name or model is None or is_object):  # None: to be passed to `load`
             raise TypeError(f"encoder must be {_RULE}, got {model!r:.80}")
         if isinstance(fields, str) or not all(isinstance(name, str) for name in fields or ()):
             raise TypeError(f"fields must be a list of names of text fields, got {fields!r:.80}")
-        self.model: str | None = str(model) if is_name else None
+        self.model: str | None = _named(os.fspath(model)) if is_name else None
         self.fields: list[str] | None = None if fields is None else list(fields)
         self.cache_dir = cache_dir
         self.probes: np.ndarray | None = None
@@ -151,8 +154,16 @@ class Encoder(Saved):
         out.probes, out._passed_again = self.probes, True
         return out
 
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors of unit length, float32 (n, d); 0 for a blank text."""
+    def encode(self, texts: Sequence[str], *, alone: bool = False) -> np.ndarray:
+        """Vectors of unit length, float32 (n, d); 0 for a blank text.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        alone : bool
+            Whether a text has the same bytes whatever it is encoded with: sentence-transformers then reads
+            one at a time, where it works on the CPU. Rows that are ranked are encoded so.
+        """
         if self._model is None or self.probes is None or self._refused is not None:
             self.load()
         texts = [text.encode(errors="replace").decode() for text in texts]  # no lone surrogates
@@ -160,7 +171,7 @@ class Encoder(Saved):
         out = np.zeros((len(texts), self.n_features), np.float32)
         if distinct:
             place = {text: i for i, text in enumerate(distinct)}
-            vectors = self._kept(distinct)
+            vectors = self._kept(distinct, alone)
             known = [i for i, text in enumerate(texts) if text in place]
             out[known] = vectors[[place[texts[i]] for i in known]]
         return out
@@ -172,30 +183,32 @@ class Encoder(Saved):
         cut = f"; it reads the first {longest} tokens of a text" if is_cut else ""
         return f"encoder: {self!r}, vectors of {self.n_features} numbers{cut}"
 
-    def _kept(self, texts: list[str]) -> np.ndarray:
+    def _kept(self, texts: list[str], alone: bool) -> np.ndarray:
         """Vectors of distinct texts, those of the cache and new ones, which it keeps."""
+        alone = alone and getattr(getattr(self._model, "device", None), "type", None) == "cpu"
         folder = None if self.model is None or len(texts) < _LEAST_KEPT else _cache_folder(self.cache_dir)
         assert self.probes is not None
         with VectorCache(folder, self.model or "", self.probes, _TOLERANCE) as cache:
-            out, missing = cache.get(texts)
+            out, missing = cache.get(texts, alone)
             for start in range(0, len(missing), _CHUNK):
                 report("encoding texts", start / len(missing))
                 places = missing[start : start + _CHUNK]
                 some = [texts[i] for i in places]
-                out[places] = self._vectors(some)
-                cache.put(some, out[places])
+                out[places] = self._vectors(some, 1 if alone else _BATCH)
+                cache.put(some, out[places], alone)
         return out
 
-    def _vectors(self, texts: list[str]) -> np.ndarray:
-        options = {} if self.model is None else {"batch_size": _BATCH, "show_progress_bar": False}
+    def _vectors(self, texts: list[str], batch: int = _BATCH) -> np.ndarray:
+        options = {} if self.model is None else {"batch_size": batch, "show_progress_bar": False}
         given = self._model.encode(texts, **options)
         rule = f"encoder must give a vector of finite numbers for each of {len(texts)} texts"
         try:
             vectors = np.asarray(given, np.float32)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:  # the last by tensors of torch
             raise ValueError(f"{rule}: {error}") from None
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise ValueError(f"{rule}, got an array of shape {vectors.shape}")
+        shape = vectors.shape
+        if len(shape) != 2 or shape[0] != len(texts) or 0 in shape or not np.isfinite(vectors).all():
+            raise ValueError(f"{rule}, got an array of shape {shape}")
         if self.probes is not None and vectors.shape[1] != self.n_features:
             raise ValueError(
                 f"encoder must give vectors of {self.n_features} numbers, got {vectors.shape[1]}"
@@ -215,6 +228,20 @@ def with_meaning(table: LabelDescriptions, encoder: Encoder) -> LabelDescription
     out = copy.copy(table)
     out.vectors = vectors
     return out
+
+
+def _named(name: str) -> str:
+    """A name, or the path of a folder, which stays the same where another folder is worked in."""
+    return os.path.abspath(name) if os.path.isdir(name) else name
+
+
+def encoded_by(encoder: Encoder | None, table: LabelDescriptions, labels: Sequence[int]) -> set[int]:
+    """Of some labels, those with the encoder's vectors of what is written of them, not a user's."""
+    if encoder is None or table.vectors is None or table.vectors.shape[1] != encoder.n_features:
+        return set()
+    written, vectors = written_of(table), table.vectors[list(labels)]
+    apart = np.abs(encoder.encode([written[i] for i in labels]) - vectors).max(axis=1, initial=0)
+    return {label for label, distance in zip(labels, apart) if distance <= _TOLERANCE}
 
 
 def written_of(table: LabelDescriptions) -> list[str]:

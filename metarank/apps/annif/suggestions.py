@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from metarank.types.ranking import Ranking
@@ -46,14 +47,14 @@ def scores_in_order(probabilities: np.ndarray) -> np.ndarray:
 
 
 def suggested(
-    ranking: Ranking, probabilities: sp.csr_matrix, subject_of: np.ndarray, n_subjects: int, limit: int
+    ranking: Ranking, probabilities: sp.csr_matrix | None, subject_of: np.ndarray, n_subjects: int, limit: int
 ) -> Any:
     """A `SuggestionBatch` of the `limit` best subjects of each row; rows without evidence have none.
 
     Parameters
     ----------
     ranking : Ranking of n rows
-    probabilities : CSR (n, L)
+    probabilities : CSR (n, L), or None of a model without training rows: the scores, brought to (0, 1)
     subject_of : int array (L,)
         Annif's id of each label of the model, or -1 where it is not to be suggested.
     n_subjects : int
@@ -67,13 +68,15 @@ def suggested(
 
     blank = ranking.without_evidence
     rows, columns, values = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0, np.float32)]
-    for i, labels in enumerate(ranking.labels):
-        labels = labels[labels >= 0]
-        labels = labels[subject_of[labels] >= 0][:limit]
+    for i, ranked in enumerate(ranking.labels):
+        places = np.flatnonzero((ranked >= 0) & (subject_of[ranked] >= 0))[:limit]
+        labels = ranked[places]
         if len(labels) and (blank is None or not blank[i]):
             rows.append(np.full(len(labels), i))
             columns.append(subject_of[labels])
-            values.append(scores_in_order(probabilities[i, labels].toarray().ravel()))
+            scores = expit(ranking.scores[i, places])
+            known = scores if probabilities is None else probabilities[i, labels].toarray().ravel()
+            values.append(scores_in_order(known))
     parts = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     shape = (len(ranking.labels), n_subjects)
     return SuggestionBatch(sp.csr_array(parts, shape=shape, dtype=np.float32))

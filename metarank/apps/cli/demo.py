@@ -107,7 +107,8 @@ def _example(e: Example) -> str:
     lines = [e.title, *_indented(textwrap.shorten(e.text, 150, placeholder=" …"), 2)]
     for word, suggestions in (("found", e.found), ("new", e.proposed)):
         for name, s in suggestions:
-            lines.append(f"  {word:<7}{s.rank}. {name}  probability {100 * (s.probability or 0):.0f} %")
+            chance = "" if s.probability is None else f"  probability {100 * s.probability:.0f} %"
+            lines.append(f"  {word:<7}{s.rank}. {name}{chance}")
             why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in reasons(s)[:REASONS_ON_TERMINAL])
             lines += _indented(why, 11)
     for name, rank in e.missed:

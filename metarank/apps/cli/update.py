@@ -20,7 +20,8 @@ _OPTIONS = """
 model
 --out DIR    folder for the changed model (default: it replaces the model)
 --rows FILE  labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors take
-             them in, trees, classifiers, ranker and cuts do not change
+             them in, trees, classifiers, ranker and cuts do not change; the first rows of a model without
+             any are an ordinary fit: a handful of them may rank worse than the names alone did
 --add-new    add the labels of these rows that the model does not have
 [labels (`MetaRanker.update_labels`)]  LABEL is a name, or an id where no name is so; all changes speak of the
                                        labels before them
