@@ -15,6 +15,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from unittest.mock import Mock
 
 import makers
 import numpy as np
@@ -122,14 +123,18 @@ def test_evaluate_by_slices(work, tmp_path, capsys):
     assert "--slices needs a file" in capsys.readouterr().err
 
 
-def test_inspect_as_json(work, capsys):
+def test_inspect_says_the_same_as_json(work, capsys):
     assert run(["inspect", work / "words", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["digest"] == json.loads((work / "words" / "manifest.json").read_text())["digest"]
     assert said["labels"] == 3
     assert "shortlister: none, all 3 labels are ranked" in said["choices"]
     assert isinstance(said["held_out"], list)
-    assert said["size"].endswith(f"in {len(list((work / 'words').iterdir())) - 1} files")
+    assert re.fullmatch(rf"0\.\d\d MiB in {len(list((work / 'words').iterdir())) - 1} files", said["size"])
+    assert run(["inspect", work / "words"]) == 0
+    page = capsys.readouterr().out
+    assert "shortlister: none, all 3 labels are ranked" in page
+    assert re.search(rf"\nsize +{said['size']}\n", page)
     assert run(["inspect", work / "train.svm", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == data.load(work / "train.svm").summary()
 
@@ -180,13 +185,6 @@ def test_probabilities_and_ids_are_written(work, tmp_path, capsys, kind, optimiz
         found = [(int(line["row"]), int(line["label"]), float(line["probability"])) for line in lines]
     assert [line[:2] for line in found] == [line[:2] for line in expected]
     assert [line[2] for line in found] == pytest.approx([line[2] for line in expected], rel=1e-5)
-
-
-def test_inspect_shows_the_size_and_what_was_chosen(work, capsys):
-    assert run(["inspect", work / "words"]) == 0
-    page = capsys.readouterr().out
-    assert "shortlister: none, all 3 labels are ranked" in page
-    assert re.search(r"\nsize +0\.\d\d MiB in \d+ files\n", page)
 
 
 @pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
@@ -267,16 +265,6 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind):
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "json", "jsonl"])
-def test_what_has_no_ending_takes_any_format(work, tmp_path, capsys, kind):
-    command = ["predict", work / "words", "--text", "salt", "--top", "1", "--jobs", "1", "--format", kind]
-    assert run([*command, "--out", tmp_path / f"out.{kind}"]) == 0
-    assert run([*command, "--out", tmp_path / "out"]) == 0
-    assert run(command) == 0
-    said = capsys.readouterr().out
-    assert said == (tmp_path / "out").read_text() == (tmp_path / f"out.{kind}").read_text()
-
-
 EVIL = "red\x1b[31m \x07\x9b2J\u202eb\nmetarank: error: \ud800"
 
 
@@ -350,13 +338,19 @@ def test_a_terminal_gets_no_control_characters_in_records(evil, kind):
         assert said.count("\n") == 4
 
 
-def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
-    command = ["predict", evil, "--text", "salt", "--top", "3", "--format", "csv"]
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "json", "jsonl"])
+def test_what_has_no_ending_takes_any_format(evil, work, tmp_path, capsys, kind):
+    """And data for programs are as they are."""
+    model = evil if kind in ("csv", "tsv") else work / "words"
+    command = ["predict", model, "--text", "salt", "--top", "3", "--jobs", "1", "--format", kind]
+    assert run([*command, "--out", tmp_path / f"out.{kind}"]) == 0
     assert run([*command, "--out", tmp_path / "out"]) == 0
     assert run(command) == 0
     said = capsys.readouterr().out  # no terminal
-    assert "\x1b[31m" in said
-    assert said == (tmp_path / "out").read_bytes().decode()
+    assert (
+        said == (tmp_path / "out").read_bytes().decode() == (tmp_path / f"out.{kind}").read_bytes().decode()
+    )
+    assert ("\x1b[31m" in said) == (model == evil)
 
 
 @pytest.mark.parametrize(
@@ -653,10 +647,6 @@ def test_bad_usage(work, tmp_path, capsys, argv, match):
     ("name", "content", "match"),
     [
         ("labels.txt", "a\nb\n", "expected 2 labels, the header says 3"),
-        ("features.txt", "w\n", "expected 1 features, the header says 4"),
-        ("titles.train.txt", "t\n", "titles must have 30 entries, got 1"),
-        ("label_text.txt", "t\n", "label_texts must have 3 entries, got 1"),
-        ("train_grades.txt", "0:1\n", "train_grades.txt"),
         ("labels.txt", b"\xff\xfe\n\n\n", "labels.txt: damaged file"),
     ],
 )
@@ -671,14 +661,11 @@ def test_bad_files_beside(work, tmp_path, capsys, name, content, match):
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 @pytest.mark.parametrize("content", [b"2 9 3\n0 0:1\n1 8:1\n", b"0 0:1\n1 8:1\n", b"2 3 3\n0 0:1\n1 2:1\n"])
-def test_rows_of_another_width(work, tmp_path, capsys, command, content):
-    put(tmp_path, content)
-    assert_refused([command, str(work / "numbers"), str(tmp_path / "FILE")], capsys, match="FILE")
-
-
-def test_nothing_to_measure(work, tmp_path, capsys):
+def test_rows_of_another_width_or_without_labels(work, tmp_path, capsys, command, content):
+    argv = [command, str(work / "numbers"), str(put(tmp_path, content))]
+    assert_refused(argv, capsys, match="FILE")
     put(tmp_path, b" 0:1\n 1:1\n")
-    assert_refused(filled(EVALUATE, work, tmp_path), capsys, match="holds no labels")
+    assert command == "predict" or assert_refused(argv, capsys, match="holds no labels") is None
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "report"])
@@ -714,41 +701,32 @@ def test_damaged_models(work, tmp_path, capsys, command, damage):
     assert_refused([command, str(model), *rows], capsys)
 
 
-def test_an_earlier_result_survives_a_failure(work, tmp_path, capsys):
+def test_an_earlier_result_and_an_earlier_model_survive_a_failure(work, tmp_path):
     out = put(tmp_path, b"earlier\n")
-    assert run(["predict", work / "numbers", work / "talk.csv", "--out", out]) == 2
-    assert run(["predict", work / "numbers", work / "train.svm", "--optimize", "profit", "--out", out]) == 2
-    assert out.read_bytes() == b"earlier\n"
-    assert os.listdir(tmp_path) == ["FILE"]
-    capsys.readouterr()
-
-
-def test_a_failed_training_leaves_the_earlier_model(work, tmp_path, capsys):
     model = Path(shutil.copytree(work / "words", tmp_path / "M"))
     before = {p.name: p.read_bytes() for p in model.iterdir()}
+    assert run(["predict", work / "numbers", work / "talk.csv", "--out", out]) == 2
+    assert run(["predict", work / "numbers", work / "train.svm", "--optimize", "profit", "--out", out]) == 2
     assert run(["train", work / "train.svm", "--model", model, "--folds", "1"]) == 2
+    assert out.read_bytes() == b"earlier\n"
     assert {p.name: p.read_bytes() for p in model.iterdir()} == before
-    capsys.readouterr()
+    assert sorted(os.listdir(tmp_path)) == ["FILE", "M"]
 
 
-def test_an_internal_fault_is_told_apart(work, capsys, monkeypatch):
-    def broken(*args, **kwargs):
-        raise ZeroDivisionError("a bug\nof ours")
-
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker._score_rows", broken)
-    assert run(["predict", work / "numbers", work / "rows.svm"]) == 1
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == 1
-    assert "internal fault: ZeroDivisionError: a bug of ours" in captured.err
-
-
-def test_interrupts_are_told(work, capsys, monkeypatch):
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker._score_rows", interrupted)
-    assert run(["predict", work / "numbers", work / "rows.svm"]) == 130
-    assert "Traceback" not in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ZeroDivisionError("a bug\nof ours"), 1, "internal fault: ZeroDivisionError: a bug of ours"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["fault", "interrupt"],
+)
+def test_faults_and_interrupts_are_told_in_one_line(work, capsys, monkeypatch, error, code, said):
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker._score_rows", Mock(side_effect=error))
+    assert run(["predict", work / "numbers", work / "rows.svm"]) == code
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert said in line
 
 
 def test_the_module_runs_as_a_program(work, tmp_path):

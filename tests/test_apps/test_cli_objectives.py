@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from makers import run
+from test_cli import assert_refused
 
 from metarank import MultiObjectiveRanker, load, objectives, pareto_front
 from metarank.apps.cli import main
@@ -234,17 +235,6 @@ def test_svmlight_ids_from_0_and_from_1(tmp_path):
 # --- bad input -----------------------------------------------------------------
 
 
-def assert_refused(argv, capsys, match):
-    assert run(argv) == 2, argv
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    said = captured.err.splitlines()
-    assert len(said) == 1, captured.err
-    assert said[0].startswith("metarank")
-    assert "error: " in said[0]
-    assert match in said[0]
-
-
 BAD_FILES = {
     "empty": (b"", "empty"),
     "blank": (b"\n \n\n", "empty"),
@@ -275,7 +265,7 @@ def test_bad_files(tmp_path, capsys, command, content):
     bytes_, match = BAD_FILES[content]
     (tmp_path / "FILE").write_bytes(bytes_)
     argv = [command, tmp_path / "FILE", "--targets", "a,b"]
-    assert_refused([*argv, *(QUICK if command == "pareto" else [])], capsys, match)
+    assert_refused([*argv, *(QUICK if command == "pareto" else [])], capsys, match=match)
     assert os.listdir(tmp_path) == ["FILE"]
 
 
@@ -318,7 +308,7 @@ def test_bad_usage(tmp_path, capsys, monkeypatch, argv, match):
     (tmp_path / "bare.csv").write_text("relevance,clicks\n1,0\n0,1\n1,1\n")
     places = {"GOOD": "rows.csv", "BARE": "bare.csv", "NOFILE": "NOFILE", "GOOD/x": "rows.csv/x"}
     filled = [tmp_path / places[a] if a in places else tmp_path if a == "HERE" else a for a in argv]
-    assert_refused([*filled, *(["--quiet"] if argv[0] == "pareto" else [])], capsys, match)
+    assert_refused([*filled, *(["--quiet"] if argv[0] == "pareto" else [])], capsys, match=match)
     assert sorted(os.listdir(tmp_path)) == ["bare.csv", "rows.csv"]
 
 

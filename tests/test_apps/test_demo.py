@@ -8,10 +8,10 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
+from makers import run
 
 import metarank
 from metarank import data
-from metarank.apps.cli import main
 from metarank.apps.cli.demo import itself
 from metarank.apps.report.evidence import alone
 from metarank.data.pydocs import own_labels
@@ -23,7 +23,7 @@ def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo")
     arguments = ["demo", "--out", str(out), "--rows", "60", "--effort", "low", "--jobs", "2"]
     with redirect_stdout(io.StringIO()) as printed:
-        assert main(arguments) == 0
+        assert run(arguments) == 0
     return out, printed.getvalue()
 
 
@@ -54,10 +54,7 @@ def test_report_and_model_are_there(demo):
 
 def test_what_it_suggests_works(demo, capsys):
     out, _ = demo
-    assert (
-        main(["predict", str(out / "model"), "--text", "eigenvalues of a symmetric matrix", "--top", "3"])
-        == 0
-    )
+    assert run(["predict", out / "model", "--text", "eigenvalues of a symmetric matrix", "--top", 3]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
@@ -75,10 +72,6 @@ def test_own_labels_are_left_out_of_every_list(demo):
 
 @pytest.mark.parametrize("arguments", [["--rows", "3"], ["--jobs", "0"], ["--effort", "great"]])
 def test_bad_usage(arguments, tmp_path, capsys):
-    try:
-        code = main(["demo", "--out", str(tmp_path / "x"), *arguments])
-    except SystemExit as leaving:
-        code = leaving.code
-    assert code == 2
+    assert run(["demo", "--out", tmp_path / "x", *arguments]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not (tmp_path / "x").exists()

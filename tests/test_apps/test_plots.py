@@ -53,17 +53,14 @@ def test_curves_are_those_of_the_report(numbers, ax, function, field):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(expected)
 
 
-def test_precision_over_recall(numbers, ax):
+def test_precision_over_recall_and_calibration(numbers, ax):
     plot.precision_recall(numbers, ax)
     [line] = [line for line in ax.get_lines() if line.get_label() == "metarank"]
     np.testing.assert_array_equal(line.get_xdata(), numbers.recall["metarank"])
     np.testing.assert_array_equal(line.get_ydata(), numbers.precision["metarank"])
-
-
-def test_calibration(numbers, ax):
-    plot.calibration(numbers, ax)
     observed = numbers.reliability.observed
-    assert drawn(ax)["forecasts"] == observed[~np.isnan(observed)].tolist()
+    shown = drawn(plot.calibration(numbers, Figure().add_subplot()))
+    assert shown["forecasts"] == observed[~np.isnan(observed)].tolist()
 
 
 @pytest.mark.parametrize("n_objectives", [2, 3])
