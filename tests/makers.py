@@ -131,6 +131,19 @@ def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def contents(place: Path) -> dict[str, bytes] | bytes | None:
+    """The files of a folder, or a file; None where there is neither."""
+    if place.is_dir():
+        return {p.name: p.read_bytes() for p in sorted(place.iterdir())}
+    return place.read_bytes() if place.exists() else None
+
+
+def same_bytes(a: Any, b: Any) -> bool:
+    """Whether two arrays are of one dtype and hold the same bytes."""
+    a, b = np.asarray(a), np.asarray(b)
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
 def given_pairs(n_rows: int, n_labels: int) -> Given:
     """Scores of two sources, some of them 0 or negative, and a feature of pairs; some rows have none."""
     rng = np.random.default_rng([n_rows, n_labels])

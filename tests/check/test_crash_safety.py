@@ -15,6 +15,7 @@ from pathlib import Path
 import makers
 import numpy as np
 import pytest
+from makers import contents
 from syscalls import Call, Outcome, in_child, traced
 
 from metarank import load, persist
@@ -25,7 +26,6 @@ from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.types.view import TrainingSet
 
 Write = Callable[[Path], object]
-Contents = dict[str, bytes] | bytes | None
 
 
 @pytest.fixture
@@ -49,12 +49,6 @@ def save_prior(seed: int) -> Write:
     return lambda place: persist.save(model, place)
 
 
-def contents(place: Path) -> Contents:
-    if place.is_dir():
-        return {p.name: p.read_bytes() for p in sorted(place.iterdir())}
-    return place.read_bytes() if place.exists() else None
-
-
 def hidden(folder: Path) -> list[str]:
     """What stands in a folder beside M."""
     names = sorted(p.name for p in folder.iterdir() if p.name != "M")
@@ -67,7 +61,7 @@ class Trial:
 
     def __init__(self, folder: Path, write: Write, earlier: Write | None) -> None:
         self.folder, self.target, self.write, self.earlier = folder, folder / "M", write, earlier
-        self.before: Contents = None
+        self.before = None
         self.begin()
         self.before = contents(self.target)
         write(self.target)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import makers
 import pytest
+from makers import contents
 from terminal import interrupted_after
 
 from metarank import MetaRanker, load
@@ -78,12 +79,6 @@ def test_ctrl_c_at_random_moments(work, tmp_path, command):
         assert contents(out) == whole
         assert os.listdir(place) == ["out"]
     assert 130 in ended
-
-
-def contents(place: Path) -> dict[str, bytes] | bytes:
-    if place.is_dir():
-        return {p.name: p.read_bytes() for p in sorted(place.iterdir())}
-    return place.read_bytes()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from makers import same_bytes
 from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -33,10 +34,6 @@ def make_rows(n=1500, seed=0):
 
 def ranker_of(method, model="lightgbm", **params):
     return MultiObjectiveRanker(method, model, **(SMALL | params))
-
-
-def same_bytes(a, b):
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 # --- what must be found --------------------------------------------------------

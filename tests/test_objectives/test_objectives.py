@@ -6,6 +6,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
+from makers import same_bytes
 
 from metarank import _core
 from metarank.objectives import (
@@ -19,11 +20,6 @@ from metarank.objectives import (
 )
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs
-
-
-def same_bytes(a, b):
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-
 
 # --- AUC surrogates ----------------------------------------------------------
 

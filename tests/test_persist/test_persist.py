@@ -13,6 +13,7 @@ import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from makers import contents
 
 from metarank import MetaRanker, load, persist
 from metarank.model.fitting.auto import named_shortlisters
@@ -38,10 +39,6 @@ def answers(model, ds):
         cut = model.predict(rows, optimize=metric)
         out[metric], out[f"{metric}, rows"] = cut.indices, cut.indptr
     return {name: np.asarray(values).tobytes() for name, values in out.items()}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -191,10 +188,11 @@ def test_a_scorer_that_is_not_registered_cannot_be_saved(tmp_path):
 # --- damage ----------------------------------------------------------------------
 
 
-def assert_damaged(folder: Path, match: str) -> None:
-    with pytest.raises(ModelError, match=match) as caught:
-        load(folder)
-    assert "\n" not in str(caught.value)
+def assert_damaged(folder: Path, match: str, verified: tuple[bool, ...] = (True,)) -> None:
+    for verify in verified:
+        with pytest.raises(ModelError, match=match) as caught:
+            load(folder, verify=verify)
+        assert "\n" not in str(caught.value)
 
 
 def test_every_flipped_byte_and_every_cut_is_found(saved, copy):
@@ -217,15 +215,17 @@ def test_every_flipped_byte_and_every_cut_is_found(saved, copy):
 
 def test_missing_extra_and_replaced_files(copy, tmp_path):
     name = sorted(digests(copy))[0]
-    whole = (copy / name).read_bytes()
+    whole, both = (copy / name).read_bytes(), (True, False)
+    (copy / name).write_bytes(whole + b"\0")
+    assert_damaged(copy, "the manifest says", both)
     (copy / name).unlink()
-    assert_damaged(copy, "missing")
+    assert_damaged(copy, "missing", both)
     (copy / name).mkdir()
-    assert_damaged(copy, "not a regular file")
+    assert_damaged(copy, "not a regular file", both)
     (copy / name).rmdir()
     (tmp_path / "elsewhere").write_bytes(whole)
     (copy / name).symlink_to(tmp_path / "elsewhere")
-    assert_damaged(copy, "not a regular file")
+    assert_damaged(copy, "not a regular file", both)
     (copy / name).unlink()
     (copy / name).write_bytes(whole)
     (copy / "notes.txt").write_text("mine")
@@ -381,10 +381,12 @@ def test_what_is_no_model(tmp_path, kind):
 # --- writing ---------------------------------------------------------------------
 
 
-def test_saving_replaces_an_earlier_model(tmp_path):
+def test_saving_replaces_an_earlier_model_and_a_mapped_one_survives(tmp_path):
     first, second = makers.fitted("texts"), makers.fitted("dense")
     first.save(tmp_path / "M")
+    mapped = load(tmp_path / "M")
     second.save(tmp_path / "M")
+    assert answers(mapped, makers.texts()) == answers(first, makers.texts())
     assert answers(load(tmp_path / "M"), makers.dense()) == answers(second, makers.dense())
     (tmp_path / "E").mkdir()
     second.save(tmp_path / "E")
@@ -395,15 +397,6 @@ def test_saving_replaces_an_earlier_model(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert contents(tmp_path / "M") == contents(tmp_path / "link") != contents(tmp_path / "E")
     assert sorted(os.listdir(tmp_path)) == ["E", "M", "deep", "link"]
-
-
-def test_a_mapped_model_survives_its_replacement(tmp_path):
-    ds = makers.dense()
-    makers.fitted("dense").save(tmp_path / "M")
-    loaded = load(tmp_path / "M")
-    expected = answers(loaded, ds)
-    makers.fitted("texts").save(tmp_path / "M")
-    assert answers(loaded, ds) == expected
 
 
 def test_saving_refuses_what_is_no_model(tmp_path):

@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from makers import same_bytes
 from scipy.optimize import approx_fprime, minimize
 from sklearn.base import clone
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
@@ -59,10 +60,6 @@ def make_lists(n=60, n_features=5, n_labels=9, seed=0, graded=False, uneven=True
 
 def data_of(table, gains, fold=None, weight=None):
     return RankingData.checked(table, gains, weight, fold, 0)
-
-
-def same_bytes(a, b):
-    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
 # --- losses and gradients ----------------------------------------------------
