@@ -118,11 +118,6 @@ def test_contributions_add_up_to_the_score(aggregation, kind):
     np.testing.assert_allclose(shares.sum(axis=1), model.predict(X), rtol=1e-6, atol=1e-9)
 
 
-def test_explain_speaks_of_a_model_of_several_objectives(fitted):
-    X, _ = rows_and_targets()
-    assert "label" in str(fitted.explain(X[0], 2))
-
-
 def test_targets_by_names_of_labels_make_one_set_of_labels():
     texts = [f"{topic} number{i % 7}" for i in range(60) for topic in ("sun", "moon")]
     relevance = [["day"] if "sun" in text else ["night"] for text in texts]
@@ -175,30 +170,22 @@ def test_bad_input_is_refused_in_one_line(params, targets, objectives, error, me
         MetaRanker(**{**FAST, **params}).fit(X, targets, objectives=objectives)
 
 
-def test_weights_need_several_objectives():
-    model = MetaRanker(**FAST, ranker="logistic").fit(X, Y["relevance"])
-    with pytest.raises(ValueError, match="objective_weights needs a model"):
-        model.rank(X, objective_weights=[1, 2])
+def test_what_several_objectives_do_not_take_and_one_does_not_either(fitted):
+    one, weights = MetaRanker(**FAST, ranker="logistic").fit(X, Y["relevance"]), np.arange(1, 31)
+    for call, message in (
+        (lambda: one.rank(X, objective_weights=[1, 2]), "objective_weights needs a model"),
+        (lambda: MetaRanker(**FAST).fit(X, Y, sample_weight=weights), "sample_weight must be left out"),
+        (lambda: fitted.update_labels(add=1), "several objectives"),
+        (lambda: fitted.partial_fit(X, Y["clicks"]), "several objectives"),
+        (lambda: fitted.score(X, Y), "Y must be the relevances of one objective"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
-def test_sample_weights_are_refused():
-    with pytest.raises(ValueError, match="sample_weight must be left out"):
-        MetaRanker(**FAST).fit(X, Y, sample_weight=np.arange(1, 31), objectives=quick(n_rounds=2))
-
-
-def test_changes_without_a_fit_are_refused(fitted):
-    for change in (lambda: fitted.update_labels(add=1), lambda: fitted.partial_fit(X, Y["clicks"])):
-        with pytest.raises(ValueError, match="several objectives"):
-            change()
-
-
-def test_pairs_are_described_for_each_objective(fitted):
+def test_pairs_are_described_for_each_objective_and_explained(fitted):
     assert {"l2_nn1", "relevance: l2_nn1", "clicks: l2_nn1"} <= set(fitted.feature_columns_)
-
-
-def test_scores_of_a_dict_of_targets_are_refused(fitted):
-    with pytest.raises(ValueError, match="Y must be the relevances of one objective"):
-        fitted.score(X, Y)
+    assert "label" in str(fitted.explain(X[0], 2))
 
 
 def test_a_scorer_of_ones_own_describes_each_objective():
