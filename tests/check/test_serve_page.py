@@ -38,6 +38,14 @@ def opened(tab, url: str):
     return tab
 
 
+def ask(tab, text: str) -> None:
+    """In place of what was typed before."""
+    tab.value("document.getElementById('instance').value = ''")
+    tab.click("#instance")
+    tab.type(text)
+    tab.click("#ask")
+
+
 def shown(tab) -> list[str]:
     """The labels on the page, in their order."""
     tab.wait("!document.getElementById('answer').hidden")
@@ -47,9 +55,7 @@ def shown(tab) -> list[str]:
 def test_a_text_is_typed_and_labels_and_reasons_are_seen(tab, words):
     opened(tab, words)
     assert tab.value("document.getElementById('title').textContent") == "the <b>texts</b> model"
-    tab.click("#instance")
-    tab.type(TEXT)
-    tab.click("#ask")
+    ask(tab, TEXT)
     model = makers.fitted("texts")
     ranking = model.rank([TEXT])
     assert shown(tab) == [model.label_names_[v] for v in ranking.labels[0]]
@@ -88,11 +94,8 @@ def test_a_text_without_a_known_word_is_told(tab, words):
     opened(tab, words)
     status = "document.getElementById('status').textContent"
     for text, unknown in (("zzyzx qwrt", True), ("zzyzx sea", False)):
-        tab.value("document.getElementById('instance').value = ''")
         tab.value("document.getElementById('labels').replaceChildren()")
-        tab.click("#instance")
-        tab.type(text)
-        tab.click("#ask")
+        ask(tab, text)
         tab.wait("document.querySelectorAll('#labels li').length")
         told = "The model knows nothing of this text: its labels are guesses, by their frequency. "
         assert tab.value(status).startswith(told) == unknown
@@ -121,15 +124,10 @@ def test_it_needs_no_mouse(tab, words):
 
 def test_what_is_refused_is_said(tab, words):
     opened(tab, words)
-    tab.click("#instance")
-    tab.type("sea " * 200)
-    tab.click("#ask")
+    ask(tab, "sea " * 200)
     problem = "document.getElementById('problem')"
     assert tab.wait(f"!{problem}.hidden && {problem}.textContent") == "the body must have at most 500 bytes"
-    tab.value("document.getElementById('instance').value = ''")
-    tab.click("#instance")
-    tab.type("bread")
-    tab.click("#ask")
+    ask(tab, "bread")
     assert shown(tab)[0] == "bread"
     assert tab.value(f"{problem}.hidden")
 
@@ -139,9 +137,7 @@ def test_a_service_that_was_silent_is_asked_again(tab, words):
     tab.value(
         "facts = null; window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError()); 0"
     )
-    tab.click("#instance")
-    tab.type("bread")
-    tab.click("#ask")
+    ask(tab, "bread")
     problem = "document.getElementById('problem')"
     assert tab.wait(f"!{problem}.hidden && {problem}.textContent").startswith("The service did not answer")
     tab.value("window.fetch = (p, r) => p === 'explain' ? Promise.reject(new TypeError()) : real(p, r); 0")
@@ -170,18 +166,14 @@ def test_a_token_is_typed_where_the_service_has_one(tab):
         tab.press("Enter")
         tab.wait(f"{options}.length === 5 && {problem}.hidden")
         assert tab.value("document.getElementById('access').hidden")
-        tab.click("#instance")
-        tab.type("bread")
-        tab.click("#ask")
+        ask(tab, "bread")
         assert shown(tab)[0] == "bread"
         assert tab.wait("document.querySelector('#labels li:first-child .why table')?.textContent")
 
 
 def test_texts_from_outside_are_no_markup(tab, words):
     opened(tab, words)
-    tab.click("#instance")
-    tab.type("<img src=x onerror='document.title=1'> sea")
-    tab.click("#ask")
+    ask(tab, "<img src=x onerror='document.title=1'> sea")
     shown(tab)
     assert tab.value("document.querySelectorAll('img, b').length") == 0
     assert tab.problems == []
@@ -195,10 +187,7 @@ def test_numbers_are_typed_as_pairs_lists_or_json(tab):
         expected = [f"label {v}" for v in model.rank([[1, 0, 0, -2.5, 0, 0]]).labels[0]]
         for typed in ("0:1 3:-2.5", "1, 0 0 -2.5 0 0", '{"0": 1, "3": -2.5}', "[1, 0, 0, -2.5, 0, 0]"):
             tab.value("document.getElementById('labels').replaceChildren()")
-            tab.value("document.getElementById('instance').value = ''")
-            tab.click("#instance")
-            tab.type(typed)
-            tab.click("#ask")
+            ask(tab, typed)
             tab.wait("document.querySelectorAll('#labels li').length")
             assert shown(tab) == expected
         tab.value("document.getElementById('instance').value = '1 two 3'")
@@ -241,9 +230,7 @@ _CONTRAST = """
 def test_text_stands_out_and_fits_narrow_windows(tab, words, scheme):
     tab.show_as(scheme)
     opened(tab, words)
-    tab.click("#instance")
-    tab.type(TEXT)
-    tab.click("#ask")
+    ask(tab, TEXT)
     shown(tab)
     tab.wait("document.querySelector('.why table') !== null")
     assert tab.value(_CONTRAST) == []
