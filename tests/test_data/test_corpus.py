@@ -207,13 +207,10 @@ def test_annif_reads_the_same(tmp_path, file, reader):
     assert done.stdout.splitlines() == ours
 
 
-def test_a_vocabulary_is_no_corpus(tmp_path):
+def test_a_vocabulary_is_no_corpus_nor_a_corpus_a_vocabulary(tmp_path):
     (tmp_path / "v.tsv").write_text("<http://x.org/p1>\tships\n")
     with pytest.raises(ValueError, match="holds a vocabulary, not documents"):
         data.read_corpus(tmp_path / "v.tsv")
-
-
-def test_a_corpus_is_no_vocabulary(tmp_path):
     (tmp_path / "c.tsv").write_text("old ships\t<http://x.org/p1>\n")
     with pytest.raises(ValueError, match="line 1 has a URI behind a text"):
         data.read_vocabulary(tmp_path / "c.tsv")

@@ -43,12 +43,8 @@ def test_dataset_takes_rows():
     assert ds.take([-1]).titles == ["z"]
     with pytest.raises(IndexError):
         ds.take([3])
-
-
-def test_dataset_keeps_its_layout():
-    wide = sp.random(50, 100, 0.2, "csr", random_state=0)
-    ds = Dataset(wide, np.ones((50, 1)))
-    assert all(sp.issparse(ds.take([i]).X) for i in range(50))
+    wide = Dataset(sp.random(50, 100, 0.2, "csr", random_state=0), np.ones((50, 1)))
+    assert all(sp.issparse(wide.take([i]).X) for i in range(50)), "it keeps its layout"
 
 
 def test_dataset_of_text_only():

@@ -3,7 +3,6 @@
 import json
 import threading
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -47,16 +46,10 @@ def test_codes_and_names_are_the_same_language(code, name):
         assert all(word == word.lower() for word in stop_words(name))
 
 
-@pytest.mark.parametrize(
-    ("language", "kind", "said"),
-    [
-        ("klingon", ValueError, "language must be None, 'auto', one of .*english.*, got 'klingon'"),
-        ("", ValueError, "got ''"),
-        (7, ValueError, "language must be None, .*got 7"),
-    ],
-)
-def test_a_language_that_is_none_is_refused(language, kind, said):
-    with pytest.raises(kind, match=said):
+@pytest.mark.parametrize("language", ["klingon", "", 7])
+def test_a_language_that_is_none_is_refused(language):
+    said = f"^language must be None, 'auto', one of .*english.*, got {language!r}"
+    with pytest.raises(ValueError, match=said):
         TextVectorizer(language=language).fit(TEXTS)
 
 
@@ -145,10 +138,3 @@ def test_any_number_of_threads_finds_the_same_stems():
     for thread in threads:
         thread.join()
     assert all(found[i] == expected for i in range(8))
-
-
-def test_rows_do_not_depend_on_the_batch():
-    v = TextVectorizer(language="en").fit(TEXTS)
-    whole = v.transform(TEXTS)
-    for i, text in enumerate(TEXTS):
-        np.testing.assert_array_equal(v.transform([text]).toarray(), whole[i].toarray())

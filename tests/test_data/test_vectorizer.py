@@ -87,6 +87,8 @@ def test_rows_depend_on_their_own_text(texts, cut):
 def test_fit_transform_is_fit_then_transform():
     for parameters in ({}, {"min_df": 2}, {"word_ngrams": 3, "split_identifiers": False}):
         v = TextVectorizer(**parameters)
+        with pytest.raises(NotFittedError):
+            v.transform(["x"])
         assert same(v.fit_transform(TEXTS), v.transform(TEXTS))
 
 
@@ -122,8 +124,3 @@ def test_state_round_trip_without_objects():
 def test_bad_input_is_named(parameters, texts, error, words):
     with pytest.raises(error, match=words):
         TextVectorizer(**parameters).fit(texts)
-
-
-def test_transform_before_fit():
-    with pytest.raises(NotFittedError):
-        TextVectorizer().transform(["x"])

@@ -279,26 +279,15 @@ def test_sidecars(tmp_path):
         ("label_text.txt", "\n\n\n", "label_texts must have 2 entries, got 3"),
         ("titles.train.txt.xz", "one\n", "titles must have 2 entries, got 1"),
         ("train_grades.txt", "1:4\n", "train_grades.txt: must have 2 lines, one a row, got 1"),
+        ("train_grades.txt", "1:4\n0:-2\n", "Y must hold values >= 0, got -2 at row 1"),
+        ("train_grades.txt", "1:4\n2:1\n", "grades.txt: line 2: label id must be below 2, got '2:1'"),
     ],
 )
-def test_a_wrong_line_count_is_an_error(tmp_path, file, content, said):
+def test_wrong_line_counts_and_grades_are_errors(tmp_path, file, content, said):
     write_folder(tmp_path)
     (tmp_path / file).write_text(content)
     with pytest.raises(ValueError, match=f"train.txt: .*{said}"):
         load(tmp_path / "train.txt")
-
-
-def test_bad_grades(tmp_path):
-    write_folder(tmp_path)
-    (tmp_path / "train_grades.txt").write_text("1:4\n0:-2\n")
-    with pytest.raises(ValueError, match=r"Y must hold values >= 0, got -2 at row 1"):
-        load(tmp_path / "train.txt")
-    (tmp_path / "train_grades.txt").write_text("1:4\n2:1\n")
-    with pytest.raises(ValueError, match=r"train_grades\.txt: line 2: label id must be below 2, got '2:1'"):
-        load(tmp_path / "train.txt")
-    (tmp_path / "train_grades.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="no such file of grades"):
-        load(tmp_path / "train.txt", grades=True)
 
 
 def test_unreadable_paths(tmp_path):
@@ -316,3 +305,6 @@ def test_unreadable_paths(tmp_path):
     (tmp_path / "ok.txt").write_text("1 4 3\n1 1:1\n")
     with pytest.raises(ValueError, match=r"labels\.txt: line 1 is not UTF-8"):
         load(tmp_path / "ok.txt")
+    (tmp_path / "labels.txt").unlink()
+    with pytest.raises(FileNotFoundError, match="no such file of grades"):
+        load(tmp_path / "ok.txt", grades=True)
