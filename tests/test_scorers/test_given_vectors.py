@@ -15,6 +15,7 @@ from metarank.types.label_names import LabelVectors
 from metarank.types.view import TrainingSet
 
 DATA = make_multilabel(80, n_features=6, n_labels=4, seed=1)
+NAMED = [["abcd"[j] for j in row.indices] for row in DATA.Y]
 
 
 def fitted(X, own, **params):
@@ -67,11 +68,10 @@ def table(width=6, **more) -> LabelDescriptions:
 
 
 def test_a_model_takes_the_vectors_and_ranks_labels_without_rows(tmp_path):
-    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
     params = {**makers.QUICK, "shortlister": ["label-vectors"], "shortlist_size": 2}
-    model = MetaRanker(**params).fit(DATA.X, Y, labels=table())
+    model = MetaRanker(**params).fit(DATA.X, NAMED, labels=table())
     assert "unseen" in model.rank(DATA.X[:1], k=5).names[0]
-    auto = MetaRanker(**makers.QUICK).fit(DATA.X, Y, labels=table())
+    auto = MetaRanker(**makers.QUICK).fit(DATA.X, NAMED, labels=table())
     assert any("vector_cosine" in name for name in auto.feature_columns_)
     whole = auto.decision_function(DATA.X)
     parts = [auto.decision_function(DATA.X[i : i + 9]) for i in range(0, 80, 9)]
@@ -92,17 +92,15 @@ def test_a_model_takes_the_vectors_and_ranks_labels_without_rows(tmp_path):
     ],
 )
 def test_vectors_of_another_space_are_refused(X, width, message):
-    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
     with pytest.raises(ValueError, match=message):
-        MetaRanker(**makers.QUICK).fit(X, Y, labels=table(width))
+        MetaRanker(**makers.QUICK).fit(X, NAMED, labels=table(width))
 
 
 def test_vectors_in_the_space_of_a_block():
     """The block is kept, whatever it weighs, and compared as it was given."""
-    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
     noise = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
     X = {"text": ["one two", "two three"] * 40, "noise": noise, "place": DATA.X}
-    model = MetaRanker(**makers.QUICK, features=["label-vectors", "votes"]).fit(X, Y, labels=table())
+    model = MetaRanker(**makers.QUICK, features=["label-vectors", "votes"]).fit(X, NAMED, labels=table())
     assert any("vector_cosine" in name for name in model.feature_columns_)
     (own,) = [scorer for scorer in model.scorers_ if isinstance(scorer, LabelVectorScorer)]
     alone = fitted(DATA.X, LabelVectors(table().vectors))
@@ -112,7 +110,7 @@ def test_vectors_in_the_space_of_a_block():
         own.score(encoded, pairs)["vector_cosine"], alone.score(DATA.X, pairs)["vector_cosine"], atol=1e-5
     )
     with pytest.raises(ValueError, match=r"one block of X, got 5 numbers; blocks of vectors: 'noise' \(3\)"):
-        MetaRanker(**makers.QUICK).fit(X, Y, labels=table(5))
+        MetaRanker(**makers.QUICK).fit(X, NAMED, labels=table(5))
 
 
 def test_the_source_needs_vectors():

@@ -33,13 +33,10 @@ def test_gram_is_that_of_pairs_one_by_one(n, d, density, dtype):
     assert np.array_equal(gram(X, dtype), by_hand(X).astype(dtype))
 
 
-def test_gram_of_rows_without_a_term():
+def test_gram_for_any_number_of_threads_and_order_of_rows_and_without_terms():
     X = sp.csr_matrix(np.float32([[0, 0], [1, 2], [0, 0]]))
     assert gram(X).tolist() == [[0, 0, 0], [0, 5, 0], [0, 0, 0]]
     assert gram(sp.csr_matrix((0, 4), dtype=np.float32)).shape == (0, 0)
-
-
-def test_gram_for_any_number_of_threads_and_order_of_rows():
     X = rows_of(150, 400, 0.1)
     K = gram(X)
     assert gram(X, n_jobs=4).tobytes() == K.tobytes()

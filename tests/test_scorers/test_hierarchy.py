@@ -41,30 +41,21 @@ def flat_size(tree):
     return 1 if isinstance(tree, int) else sum(map(flat_size, tree))
 
 
-@pytest.mark.parametrize("branching", [2, 3, 5, 16, 256])
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("branching", [2, 3, 5, 16, 100, 256])
 @pytest.mark.parametrize("max_leaf", [1, 4, 10, 256])
-def test_learned_trees_are_balanced_and_complete(branching, max_leaf):
+def test_learned_trees_are_complete_and_balanced_unless_they_are_free(balanced, branching, max_leaf):
     X, Y = problem()
-    h = learn_hierarchy(X, Y, n_trees=2, branching=branching, max_leaf=max_leaf)
+    h = learn_hierarchy(X, Y, n_trees=2, branching=branching, max_leaf=max_leaf, balanced=balanced)
     assert h.n_trees == 2
     assert h.labels.tolist() == [label for label in range(50) if label != 7]
     for t in range(2):
         groups, leaves = leaf_sizes(h.nested(t))
-        assert all(max(g) - min(g) <= 1 and len(g) <= branching for g in groups)
-        assert all(size <= max(max_leaf, branching if max_leaf == 1 else 0) for size in leaves)
-    assert not np.array_equal(h.child[: h.n_slots // 2], h.child[h.n_slots // 2 :]) or max_leaf == 256
-
-
-@pytest.mark.parametrize("branching", [2, 5, 100])
-@pytest.mark.parametrize("max_leaf", [1, 4, 256])
-def test_free_trees_are_complete(branching, max_leaf):
-    X, Y = problem()
-    h = learn_hierarchy(X, Y, n_trees=2, branching=branching, max_leaf=max_leaf, balanced=False)
-    assert h.labels.tolist() == [label for label in range(50) if label != 7]
-    for t in range(2):
-        groups, leaves = leaf_sizes(h.nested(t))
         assert all(len(group) <= branching for group in groups)
+        assert not balanced or all(max(group) - min(group) <= 1 for group in groups)
         assert all(size <= max(max_leaf, branching if max_leaf == 1 else 0) for size in leaves)
+    differ = not np.array_equal(h.child[: h.n_slots // 2], h.child[h.n_slots // 2 :])
+    assert differ or max_leaf == 256 or not balanced
 
 
 @pytest.mark.parametrize("balanced", [True, False])

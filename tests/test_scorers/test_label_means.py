@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank import MetaRanker, load
+from metarank import MetaRanker
 from metarank.apps.report.words import reasons
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
@@ -218,11 +218,8 @@ def test_sparse_means_add_rows_in_order():
 
 
 @KINDS
-def test_a_model_with_it_is_saved_and_explained(kind, tmp_path):
+def test_a_model_with_it_is_explained(kind):
     ds = makers.MAKERS[kind]()
     model = MetaRanker(**{**makers.QUICK, "features": ["tail"]}).fit(ds)
     assert any(COLUMN in name for name in model.feature_columns_)
-    model.save(tmp_path / "M")
-    again = load(tmp_path / "M")
-    assert again.decision_function(ds.X).tobytes() == model.decision_function(ds.X).tobytes()
-    assert "tail classifier" in reasons(again.explain(ds.take([0]), 0))[0].text
+    assert "tail classifier" in reasons(model.explain(ds.take([0]), 0))[0].text
