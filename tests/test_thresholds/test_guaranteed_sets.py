@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
+from test_learner import stored
+from test_thresholds import lists_of
 
 import metarank
 from metarank import MetaRanker, ThresholdLearner
@@ -17,8 +19,6 @@ from metarank.thresholds.guarantees import (
     conformal_bounds,
     parse_wish,
 )
-from metarank.thresholds.lists import ScoredLists
-from metarank.types.candidates import Candidates
 
 WISHES = ("recall>=0.9", "recall>=0.7", "precision>=0.8")
 
@@ -27,11 +27,6 @@ def scored(n=300, L=4, seed=0):
     rng = np.random.default_rng(seed)
     true = rng.normal(-1.0, 2.2, (n, L)) + rng.normal(0, 0.7, L)
     return 0.4 * true + 3.0, rng.random((n, L)) < expit(true)
-
-
-def lists_of(Z, Y):
-    Z = np.asarray(Z, np.float64)
-    return ScoredLists(Candidates.all_labels(*Z.shape), Z.ravel(), np.asarray(Y).ravel() > 0)
 
 
 # --- bounds -----------------------------------------------------------------------
@@ -148,10 +143,8 @@ def test_sets_are_those_of_every_interface(wish, tmp_path):
     learner = ThresholdLearner("global").fit(S, Y)
     kept = learner.predict(S, wish).toarray()
     assert kept.any()
-    n, L = S.shape
-    stored = sp.csr_matrix((S.ravel(), np.tile(np.arange(L), n), np.arange(n + 1) * L), shape=S.shape)
-    assert (ThresholdLearner("global").fit(stored, Y).predict(stored, wish).toarray() == kept).all()
-    order = np.random.default_rng(0).permutation(n)
+    assert (ThresholdLearner("global").fit(stored(S), Y).predict(stored(S), wish).toarray() == kept).all()
+    order = np.random.default_rng(0).permutation(len(S))
     assert (learner.predict(S[order], wish).toarray() == kept[order]).all()
     assert (learner.predict(S[:7], wish).toarray() == kept[:7]).all()
     learner.save(tmp_path / "model")
