@@ -36,27 +36,17 @@ def test_rarer_labels_weigh_more():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"Y": np.ones((2, 3))}, "log N > 1"),
-        ({"Y": np.zeros((0, 3))}, "log N > 1"),
-        ({"Y": np.ones((9, 3)), "a": 0.0}, "a must be"),
-        ({"Y": np.ones((9, 3)), "b": -1.0}, "b must be"),
-        ({"Y": np.ones((9, 3)), "b": np.nan}, "b must be"),
-        ({"Y": np.ones(3)}, r"\(n, L\)"),
-        ({"Y": np.ones((9, 3)), "n_points": 9}, "one count"),
-        ({"Y": np.array([10]), "n_points": 9}, "one count"),
-        ({"Y": np.array([-1]), "n_points": 9}, "one count"),
-    ],
-)
-def test_bad_input(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        inv_propensity(**arguments)
-
-
-@pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        ({"Y": np.ones((2, 3))}, ValueError, "log N > 1"),
+        ({"Y": np.zeros((0, 3))}, ValueError, "log N > 1"),
+        ({"Y": np.ones((9, 3)), "a": 0.0}, ValueError, "a must be"),
+        ({"Y": np.ones((9, 3)), "b": -1.0}, ValueError, "b must be"),
+        ({"Y": np.ones((9, 3)), "b": np.nan}, ValueError, "b must be"),
+        ({"Y": np.ones(3)}, ValueError, r"\(n, L\)"),
+        ({"Y": np.ones((9, 3)), "n_points": 9}, ValueError, "one count"),
+        ({"Y": np.array([10]), "n_points": 9}, ValueError, "one count"),
+        ({"Y": np.array([-1]), "n_points": 9}, ValueError, "one count"),
         (dict(Y=[1, 2], n_points="3"), TypeError, "n_points must be a finite number"),
         (dict(Y=[1, 2], n_points=np.inf), ValueError, "n_points must be a finite number"),
         (dict(Y=[1j], n_points=10), TypeError, "Y must hold counts"),

@@ -74,9 +74,10 @@ def test_shares_of_features_are_those_of_lightgbm(params: dict, dtype: type) -> 
         assert found.tobytes() == expected.tobytes()
 
 
-def test_shares_of_a_tree_without_a_split_and_of_no_rows() -> None:
-    arrays = BoosterArrays.from_lightgbm(train(rounds=2, min_gain_to_split=1e9))
-    X = features(3, n=5)
+def test_a_tree_without_a_split_and_shares_of_no_rows() -> None:
+    booster = train(rounds=2, min_gain_to_split=1e9)
+    arrays, X = BoosterArrays.from_lightgbm(booster), features(3, n=5)
+    np.testing.assert_array_equal(arrays.predict(X), booster.predict(X, raw_score=True))
     np.testing.assert_array_equal(arrays.contributions(X)[:, -1], arrays.predict(X))
     assert arrays.contributions(X[:0]).shape == (0, X.shape[1] + 1)
     assert not BoosterArrays.without_trees(6).contributions(X).any()
@@ -109,14 +110,6 @@ def test_best_iteration_is_respected() -> None:
     assert arrays.n_trees == 7
     X = features(2)
     np.testing.assert_array_equal(arrays.predict(X), booster.predict(X, raw_score=True))
-
-
-def test_tree_without_a_split() -> None:
-    booster = train(rounds=2, min_gain_to_split=1e9)
-    X = features(3, n=5)
-    np.testing.assert_array_equal(
-        BoosterArrays.from_lightgbm(booster).predict(X), booster.predict(X, raw_score=True)
-    )
 
 
 def test_batch_split_row_order_and_threads_change_no_byte() -> None:

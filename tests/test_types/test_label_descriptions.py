@@ -21,7 +21,7 @@ FULL = {
 }
 
 
-def test_a_table_is_what_was_given():
+def test_a_table_is_what_was_given_and_saved_whole(tmp_path):
     labels = LabelDescriptions(**FULL)
     assert (labels.ids, labels.shown_names) == (["p1", "p2", "p3", "4"], ["vessels", "boats", "p3", "boats"])
     assert labels.alternative_names == [[], ["small craft", "dinghies"], [], ["canoes"]]
@@ -30,16 +30,10 @@ def test_a_table_is_what_was_given():
     assert np.argwhere(labels.parents.toarray()).tolist() == [[1, 0], [2, 0], [3, 1], [3, 2]]
     assert np.argwhere(labels.related.toarray()).tolist() == [[0, 2], [2, 0]]
     np.testing.assert_array_equal(labels.vectors, np.float32([[1, 0], [0, 0], [0.5, 2], [3, 4]]))
-    again = LabelDescriptions(**labels.columns())
-    assert repr(again.columns()) == repr(labels.columns())
-
-
-def test_a_table_is_saved_whole(tmp_path):
-    labels = LabelDescriptions(**FULL)
     persist.save(labels, tmp_path / "T")
-    found = load(tmp_path / "T")
-    assert repr(found.columns()) == repr(labels.columns())
-    np.testing.assert_array_equal(found.depth, labels.depth)
+    for again in (LabelDescriptions(**labels.columns()), load(tmp_path / "T")):
+        assert repr(again.columns()) == repr(labels.columns())
+        np.testing.assert_array_equal(again.depth, labels.depth)
 
 
 BAD = [

@@ -112,6 +112,8 @@ def test_views_and_exports():
     assert list(frame.columns) == ["row", "rank", "label", "label_name", "score"]
     assert frame.iloc[4].tolist() == [1, 2, 2, "c", 4.0]
     assert "label_name" not in Ranking(r.labels, r.scores, 3).to_frame()
+    none = Ranking.from_scores(np.zeros((0, 4)), 2)
+    assert (len(none), none.k, list(none), none.to_csr().shape) == (0, 2, [], (0, 4))
 
 
 def test_rows_by_number_and_names():
@@ -150,11 +152,6 @@ def test_to_frame_without_pandas(monkeypatch):
         "label": [1],
         "score": [2.0],
     }
-
-
-def test_no_rows():
-    r = Ranking.from_scores(np.zeros((0, 4)), 2)
-    assert (len(r), r.k, list(r), r.to_csr().shape) == (0, 2, [], (0, 4))
 
 
 @pytest.mark.parametrize(
