@@ -68,18 +68,11 @@ FEATURES = [
     ("a text", "X"),
     ([], "X|array"),
     (X[0], "2D array"),
-    (X[None], "2D array|array"),
     (X[:0], "sample"),
     (X[:, :0], "feature"),
     (X[:1], "X"),
     (with_value(X, np.nan), "X contains NaN at row 3, column 1"),
     (with_value(X, np.inf), "X contains infinity"),
-    (with_value(X, 1e300), "too large"),
-    (sp.csr_matrix(with_value(X, np.nan)), "X contains NaN at row 3, column 1"),
-    (X.astype(complex), "[Cc]omplex"),
-    (X.astype(str), "X must hold"),
-    (X.astype("datetime64[s]"), "X must hold numbers"),
-    ([[1, 2], [3]], "X|rectangular"),
     ([["a", "b"]] * N, "X must hold numbers"),
     ([{"a": 1}] * N, "X|array|float"),
     (["text", 3] * (N // 2), "X"),
@@ -87,12 +80,6 @@ FEATURES = [
     ({"a": [1]}, "X|array"),
     (X[:-1], f"Y.*{N}|Y.*{N - 1}|inconsistent"),
 ]
-
-
-@pytest.mark.parametrize(("value", "match"), FEATURES, ids=range(len(FEATURES)))
-def test_features_in_fit(no_work, value, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        MetaRanker(**makers.QUICK).fit(value, Y)
 
 
 LABELS = [
@@ -103,17 +90,9 @@ LABELS = [
     (Y[:-1], "Y"),
     (Y[:, :0], "Y"),
     (with_value(Y, -1), "Y must hold values >= 0"),
-    (with_value(Y, np.nan), "Y contains NaN"),
-    (with_value(Y, np.inf), "Y contains inf"),
-    (sp.csr_matrix(with_value(Y, -1)), "Y must hold values >= 0"),
-    (np.zeros((N, 2, 2)), "Y"),
-    ([[0], [-1]] * (N // 2), "Y must hold integer label ids"),
     ([[0], [0.5]] * (N // 2), "Y must hold integer label ids"),
     ([[0], ["a"]] * (N // 2), "Y must hold label names or ids"),
     ([[0], [None]] * (N // 2), "Y must hold"),
-    ([[0], 1] * (N // 2), "Y must hold a list"),
-    ([[True]] * N, "Y must hold label ids"),
-    ([[2**70]] * N, "Y must hold integer label ids"),
     ([[0, 0, 1]] * N, "pass scipy.sparse.csr_matrix"),
     ([[]] * N, "Y"),
     (0 * Y, "Y must hold a relevant label, got none in"),
@@ -121,20 +100,17 @@ LABELS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "match"), LABELS, ids=range(len(LABELS)))
-def test_labels_in_fit(no_work, value, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        MetaRanker(**makers.QUICK).fit(X, value)
-
-
 WEIGHTS = [np.ones(N - 1), np.ones((N, 1)), -np.ones(N), np.zeros(N), np.full(N, np.nan), np.full(N, np.inf)]
 WEIGHTS += ["heavy", ["a"] * N, 1j * np.ones(N)]
+GIVEN = [({"X": value, "Y": Y}, match) for value, match in FEATURES]
+GIVEN += [({"X": X, "Y": value}, match) for value, match in LABELS]
+GIVEN += [({"X": X, "Y": Y, "sample_weight": weight}, "sample_weight") for weight in WEIGHTS]
 
 
-def test_sample_weight(no_work):
-    for weight in WEIGHTS:
-        with pytest.raises((ValueError, TypeError), match="sample_weight"):
-            MetaRanker(**makers.QUICK).fit(X, Y, sample_weight=weight)
+@pytest.mark.parametrize(("given", "match"), GIVEN, ids=range(len(GIVEN)))
+def test_what_is_given_in_fit(no_work, given, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        MetaRanker(**makers.QUICK).fit(**given)
 
 
 def test_datasets(no_work):
@@ -203,7 +179,6 @@ CANDIDATES = [
 
 
 EXCLUDED = [[[0]], sp.csr_matrix((N, L + 1)), [[L]] * N, "itself"]
-PROPENSITY_WEIGHTS = [-0.1, np.nan, np.inf, "much", True]
 K = [(0, ValueError), (-1, ValueError), *((k, TypeError) for k in (1.0, "3", None, True))]
 METRICS = ["profit", "", 3, "micro-F1 ", ["hamming"]]
 SCORED = [None, Y[:-1], np.ones((N, L + 1)), with_value(Y, -1)]
@@ -234,8 +209,6 @@ def test_arguments_of_answers():
     calls += [(both, "Y|y", "score", {"Y": value}) for value in SCORED]
     calls += [(ValueError, "sample_weight", "score", {"Y": Y, "sample_weight": np.ones(N + 1)})]
     calls += [(both, "exclude", "rank", {"exclude": value}) for value in EXCLUDED]
-    weight = "propensity_weight must be"
-    calls += [(both, weight, "rank", {"propensity_weight": value}) for value in PROPENSITY_WEIGHTS]
     for error, match, method, arguments in calls:
         with pytest.raises(error, match=match):
             getattr(model, method)(X, **arguments)

@@ -64,9 +64,7 @@ def test_counts_are_found_in_the_propensities(n_rows):
     """Whatever proposes; and after more rows have come."""
     counts = np.unique(np.geomspace(1, n_rows, 50).astype(int))
     weights = metrics.propensity.inv_propensity(np.append(counts, 0), n_points=n_rows)
-    from metarank.metrics.propensity import counts_of_weights
-
-    np.testing.assert_array_equal(counts_of_weights(weights, n_rows), [*counts, 0])
+    np.testing.assert_array_equal(metrics.propensity.counts_of_weights(weights, n_rows), [*counts, 0])
 
 
 def test_counts_of_models_that_were_changed():

@@ -165,25 +165,6 @@ def test_candidates_are_a_plain_shortlist_where_the_fit_had_none():
     assert 0 <= model.score(X[:NEW], Y[:NEW], candidates=own) <= 1
 
 
-def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
-    """The ranker's training table of a row does not change with the row's labels."""
-    from metarank.scorers.crossfit import held_out_columns
-    from metarank.scorers.given.given_scorer import GivenScorer
-
-    X, Y, _, _ = task()
-    seen = []
-    for flipped in (False, True):
-        labels = Y.toarray() > 0
-        if flipped:
-            labels[7] = ~labels[7]
-        data = makers.training_set(X, sp.csr_matrix(labels.astype(np.float32)))
-        columns = held_out_columns(
-            GivenScorer(given="bm25"), data, Candidates.all_labels(1, 6), rows=np.array([7])
-        )
-        seen.append(b"".join(values.tobytes() for values in columns.values()))
-    assert seen[0] == seen[1]
-
-
 def test_folds_of_the_scores_become_those_of_the_fit():
     X, Y, scores, _ = task()
     fold = np.arange(N) % 3

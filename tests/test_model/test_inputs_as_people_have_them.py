@@ -97,14 +97,6 @@ BAD_LABELS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "message"), BAD_LABELS, ids=range(len(BAD_LABELS)))
-def test_labels_that_are_none(value, message):
-    for door in (lambda: MetaRanker().fit(X, value), lambda: Dataset(X, value)):
-        with pytest.raises((ValueError, TypeError), match=message) as error:
-            door()
-        assert "\n" not in str(error.value)
-
-
 TEXTS = [pl.Series(WORDS), pd.Series(WORDS), pd.Series(WORDS, dtype="string").values, tuple(WORDS)]
 TEXTS += [pa.array(WORDS), pa.chunked_array([WORDS]), np.array(WORDS)]
 
@@ -148,10 +140,15 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "message"), BAD_ROWS, ids=range(len(BAD_ROWS)))
-def test_rows_that_are_none(value, message):
+NONE = [(lambda X, Y: MetaRanker().fit(X, Y), rows, Y, message) for rows, message in BAD_ROWS]
+for door in (lambda X, Y: MetaRanker().fit(X, Y), Dataset):
+    NONE += [(door, X, labels, message) for labels, message in BAD_LABELS]
+
+
+@pytest.mark.parametrize(("door", "X", "Y", "message"), NONE, ids=range(len(NONE)))
+def test_rows_and_labels_that_are_none(door, X, Y, message):
     with pytest.raises((ValueError, TypeError), match=message) as error:
-        MetaRanker().fit(value, Y)
+        door(X, Y)
     assert "\n" not in str(error.value)
 
 
@@ -226,14 +223,14 @@ def test_zstandard_without_pyarrow(tmp_path, monkeypatch):
 def test_a_header_that_names_a_column_twice(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("text,labels,text\na,b,c\n")
-    with pytest.raises(
-        ValueError, match=r"t\.csv: columns must have names of their own, 'text' occurs twice"
-    ):
+    with pytest.raises(ValueError, match=r"t\.csv: columns must .* of their own, 'text' occurs twice"):
         load(path)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xc", "bz2"])
-def test_a_pipe_is_read_once(files, kind, tmp_path):
+def test_a_pipe_is_read_once_and_standard_input_by_the_name_of_a_dash(
+    files, kind, tmp_path, monkeypatch, capsys
+):
     content, expected = files[kind]
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -241,11 +238,6 @@ def test_a_pipe_is_read_once(files, kind, tmp_path):
     writer.start()
     same(load(pipe), expected)
     writer.join()
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "xc", "bz2"])
-def test_standard_input_is_a_file_by_the_name_of_a_dash(files, kind, monkeypatch, capsys):
-    content, expected = files[kind]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     same(load("-"), expected)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))

@@ -37,9 +37,13 @@ def names_of_rows(n=N):
     return [[f"label {j}" for j in np.flatnonzero(row)] for row in relevance(n).toarray()]
 
 
-def words(n=N):
-    ds = makers.texts(n)
-    return list(ds.texts), [[ds.label_names[j] for j in row.indices] for row in ds.Y]
+def some_texts():
+    return list(makers.texts(N).texts)
+
+
+def labels_of_texts():
+    ds = makers.texts(N)
+    return [[ds.label_names[j] for j in row.indices] for row in ds.Y]
 
 
 def scribble(thing):
@@ -105,25 +109,17 @@ def dataset():
     return data.Dataset(sparse_rows(), relevance(), names, known, label_texts=list(names))
 
 
-def values(Y):
-    return Y.toarray()
-
-
-def some_texts():
-    return words()[0]
-
-
-def labels_of_texts():
-    return words()[1]
+def dense_relevance():
+    return relevance().toarray()
 
 
 # What is called, what it is given, and rows to be ranked afterwards.
 CASES = {
-    "dense": (fit(), (dense_rows, lambda: values(relevance())), dense_rows),
+    "dense": (fit(), (dense_rows, dense_relevance), dense_rows),
     "sparse": (fit(), (sparse_rows, relevance), sparse_rows),
     "frames": (
         fit(),
-        (lambda: pd.DataFrame(dense_rows()), lambda: pd.DataFrame(values(relevance()))),
+        (lambda: pd.DataFrame(dense_rows()), lambda: pd.DataFrame(dense_relevance())),
         dense_rows,
     ),
     "lists": (fit(), (lambda: dense_rows().tolist(), names_of_rows), dense_rows),
@@ -157,7 +153,7 @@ CASES = {
     ),
     "boosted objectives": (
         boosted,
-        (dense_rows, lambda: values(relevance()), lambda: np.full(6, 10), lambda: np.ones(L)),
+        (dense_rows, dense_relevance, lambda: np.full(6, 10), lambda: np.ones(L)),
         dense_rows,
     ),
     "linear objectives": (

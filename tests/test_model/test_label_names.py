@@ -145,19 +145,6 @@ def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
         assert records == [(i, label) for i, row in enumerate(expected) for label, _ in row]
 
 
-def test_explaining_by_name_everywhere(fitted, tmp_path, capsys):
-    model, data = fitted
-    if data.texts is None:
-        pytest.skip("texts alone")
-    label = some(model, 2)[-1]
-    model.save(tmp_path / "M")
-    command = ["explain", str(tmp_path / "M"), "--text", data.texts[0], "--json", "--label"]
-    assert main([*command, str(spoken(model, label))]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(
-        json.dumps([model.explain(data.texts[0], label).to_dict()])
-    )
-
-
 # --- what is refused ---------------------------------------------------------------
 
 
@@ -307,9 +294,13 @@ def test_names_by_every_reader(fitted, tmp_path, capsys):
         expected += [f"{score:8.3f}  {model.label_table_.shown(label)}" for label, score in row]
     assert lines == expected
     label = int(ranking.labels[0, 0])
-    assert str(model.explain(data.texts[0], label)).startswith(
-        f"{model.label_table_.called(label)}: rank 1 of"
-    )
+    page = str(model.explain(data.texts[0], label))
+    assert page.startswith(f"{model.label_table_.called(label)}: rank 1 of")
+    label = some(model, 2)[-1]
+    command = ["explain", str(tmp_path / "M"), "--text", data.texts[0], "--json", "--label"]
+    assert main([*command, str(spoken(model, label))]) == 0
+    expected = json.dumps([model.explain(data.texts[0], label).to_dict()])
+    assert json.loads(capsys.readouterr().out) == json.loads(expected)
 
 
 def test_the_index_of_a_frame_is_kept():

@@ -8,7 +8,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -43,15 +43,10 @@ def test_a_meta_estimator_works_or_says_why_not(name):
     estimator = wrap(MetaRanker(**makers.QUICK))
     if refusal is None:
         assert estimator.fit(X, Y).predict(X).shape == Y.shape
+        assert 0 < getattr(estimator, "best_score_", 1) <= 1
         return
     with pytest.raises(ValueError, match=refusal):
         estimator.fit(X, Y)
-
-
-def test_cross_validation_works():
-    ds = makers.dense()
-    scores = cross_val_score(MetaRanker(**makers.QUICK), np.asarray(ds.X), ds.Y.toarray(), cv=2)
-    assert np.all((scores > 0) & (scores <= 1))
 
 
 @pytest.mark.parametrize("values", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)])

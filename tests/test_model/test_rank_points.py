@@ -271,29 +271,21 @@ def test_best_by_label_is_the_head_of_each_column():
 @pytest.mark.parametrize(
     ("params", "fit", "message"),
     [
-        ({"labelwise": "yes"}, {}, r"^labelwise must be True or False, got 'yes'"),
-        ({"labelwise": 1}, {}, r"^labelwise must be True or False, got 1"),
-        ({}, {"sample_weight": np.ones(60)}, r"^sample_weight must be None where labelwise=True"),
+        ({"labelwise": "yes"}, {}, "labelwise must be True or False, got 'yes'"),
+        ({"labelwise": 1}, {}, "labelwise must be True or False, got 1"),
+        ({}, {"sample_weight": np.ones(60)}, "sample_weight must be None where labelwise=True"),
+        (
+            {"ranker": "auto"},
+            {"Y": dict.fromkeys("ab", makers.dense().Y)},
+            "labelwise must be False where Y has several objectives",
+        ),
+        ({}, {"Y": np.eye(60, 70)}, "labelwise=True needs labels with relevant and other rows"),
     ],
 )
 def test_what_a_fit_refuses(params, fit, message):
     rows = makers.dense()
-    with pytest.raises((ValueError, TypeError), match=message):
-        MetaRanker(**(LABELWISE | params)).fit(rows.X, rows.Y, **fit)
-
-
-def test_several_objectives_are_refused():
-    rows = makers.dense()
-    with pytest.raises(ValueError, match=r"^labelwise must be False where Y has several objectives"):
-        MetaRanker(labelwise=True, n_jobs=1).fit(rows.X, {"a": rows.Y, "b": rows.Y})
-
-
-def test_nothing_to_tell_apart_is_told():
-    X = np.random.default_rng(0).random((30, 3))
-    Y = np.zeros((30, 40), np.float32)
-    Y[np.arange(30), np.arange(30)] = 1
-    with pytest.raises(ValueError, match=r"^labelwise=True needs labels with relevant and other rows"):
-        MetaRanker(**LABELWISE).fit(X, Y)
+    with pytest.raises((ValueError, TypeError), match=f"^{message}"):
+        MetaRanker(**(LABELWISE | params)).fit(**{"X": rows.X, "Y": rows.Y} | fit)
 
 
 @pytest.mark.parametrize(

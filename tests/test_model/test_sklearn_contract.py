@@ -7,7 +7,6 @@ import pickle
 import makers
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metarank import MetaRanker, load
@@ -68,11 +67,3 @@ def test_fitted_and_loaded_models_go_through_pickle_in_memory(maker, tmp_path):
     for original in (model, load(tmp_path / "M")):
         copy = pickle.loads(pickle.dumps(original))
         assert copy.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
-
-
-def test_grid_search_and_cross_validation():
-    ds = makers.dense()
-    search = GridSearchCV(MetaRanker(**makers.QUICK), {"ranker": ["logistic", "listnet"]}, cv=2)
-    search.fit(ds.X, ds.Y.toarray())
-    assert 0 < search.best_score_ <= 1
-    assert search.best_estimator_.rank(ds.X, k=2).labels.shape == (ds.n_rows, 2)

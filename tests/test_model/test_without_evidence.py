@@ -140,8 +140,6 @@ def test_saved_and_updated_models_know_the_frequencies(tmp_path):
 
 
 def test_evaluation_counts_them_as_they_are_answered():
-    from metarank.model.answering.measure import Evaluation
-
     model, X = makers.fitted("texts"), rows("texts")
     Y = sp.csr_matrix(np.eye(4, 3, dtype=np.float32) + np.eye(4, 3, -1, dtype=np.float32))
     found = Evaluation(model, X, Y).values(["MAP", "micro-F1"])
