@@ -103,6 +103,8 @@ class Bench:
             }
             (Path(scratch) / "job.json").write_text(json.dumps(job))
             program = [python, HERE / "measure.py", Path(scratch) / "job.json"]
+            if what.memory_gib is not None:
+                program = ["prlimit", f"--data={what.memory_gib * 2**30:.0f}", *program]
             variables = {**os.environ, **dict.fromkeys(THREADS, "1"), "TMPDIR": scratch}
             # Where an experiment of ours finds a peer whose lists it takes.
             variables["BENCH_ENVIRONMENTS"] = str(self.environments.resolve())

@@ -42,9 +42,9 @@ def start_of_peak() -> float:
     return memory("VmRSS")
 
 
-def memory(which: str) -> float:
-    """A line of the process's status in MiB: VmRSS is in use now, VmHWM the peak."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+def memory(which: str, process: int | str = "self") -> float:
+    """A line of a process's status in MiB: VmRSS is in use now, VmHWM the peak."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
     return int(status[which].split()[0]) / 1024
 
 

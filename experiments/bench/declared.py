@@ -46,6 +46,7 @@ class Measure:
     k: int = 100  # length of the lists
     singles: int = 100  # rows that are answered one a call
     limit: float = 900.0  # seconds until a cell is given up
+    memory_gib: float | None = None  # that a cell may take, its threads' stacks included
 
 
 @dataclass(frozen=True)

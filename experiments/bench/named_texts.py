@@ -10,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -52,7 +55,8 @@ def _make(name: str, folder: Path) -> dict[str, Any]:
     whole = re.fullmatch(r"(.+?)-(\d+)", name)
     read = READERS[whole[1] if whole else name]()
     given = read if isinstance(read, tuple) else (read,)
-    return write(folder, *given, n_train=int(whole[2]) if whole else None, unseen=bool(unseen))
+    groups = {"groups": given[3]} if len(given) > 3 else {}
+    return write(folder, *given[:3], n_train=int(whole[2]) if whole else None, unseen=bool(unseen), **groups)
 
 
 def write(
@@ -62,13 +66,15 @@ def write(
     table: list[dict[str, Any]] | None = None,
     n_train: int | None = None,
     unseen: bool = False,
+    groups: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """All files of a set, and what `set.json` tells of it.
 
-    `own` is the label that is out of the question for a row, -1 where there is none.
+    `own` is the label that is out of the question for a row, -1 where there is none; rows of one of the
+    `groups` are in one part.
     """
     keys = [normalised(text) for text in dataset.texts]
-    parts = _parts(keys, n_train)
+    parts = _parts(groups or keys, n_train)
     Y = sp.csr_matrix(dataset.Y)
     Ys, texts, kept = [Y[parts[0]]], [[dataset.texts[i] for i in parts[0]]], [parts[0]]
     for rows in parts[1:]:
@@ -239,11 +245,9 @@ def _archaeology() -> tuple[Dataset, None, list[dict[str, Any]]]:
     records = [(text, [uri.strip("<>") for uri in uris.split()]) for text, uris in rows]
     # Two records have a subject that the vocabulary lacks.
     records = [(text, labels) for text, labels in records if place.keys() >= set(labels)]
-    Y = sp.lil_matrix((len(records), len(table)), dtype=np.float32)
-    for i, (_, labels) in enumerate(records):
-        Y[i, [place[label] for label in labels]] = 1
+    Y = _indicator([sorted({place[label] for label in labels}) for _, labels in records], len(table))
     texts = [text for text, _ in records]
-    return Dataset(texts=texts, Y=Y.tocsr(), label_names=known.names, name="archaeology"), None, table
+    return Dataset(texts=texts, Y=Y, label_names=known.names, name="archaeology"), None, table
 
 
 def _pydocs() -> tuple[Dataset, np.ndarray, list[dict[str, Any]]]:
@@ -257,6 +261,41 @@ def _pydocs() -> tuple[Dataset, np.ndarray, list[dict[str, Any]]]:
 def _cooking() -> Dataset:
     path = _file("cooking_stackexchange", "cooking.stackexchange.txt")
     return replace(load(path), name="cooking_stackexchange")
+
+
+def _debian(fields: Sequence[str]) -> tuple[Dataset, np.ndarray, None, list[str]]:
+    """Packages of this machine's index, described, and those that they name in these fields.
+
+    Others than the distribution's own, which alone has translated descriptions, are left out.
+    """
+    if shutil.which("apt-cache") is None:
+        raise FileNotFoundError("a set of Debian's packages needs apt-cache")
+    dump = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=True).stdout
+    print(f"sha256 of apt-cache dumpavail: {hashlib.sha256(dump).hexdigest()}", file=sys.stderr)
+    packages: dict[str, dict[str, str]] = {}
+    for entry in dump.decode().split("\n\n"):
+        of = dict(line.split(": ", 1) for line in entry.splitlines() if re.match(r"[A-Z][^ ]*: ", line))
+        if "Description-md5" in of and of["Filename"].startswith("pool/"):
+            packages.setdefault(of["Package"], of)
+    named = {}
+    for name, of in packages.items():
+        others = re.findall(r"(?:^|[,|]) *([^ ,|:]+)", ",".join(of.get(field, "") for field in fields))
+        named[name] = sorted({other for other in others if other in packages and other != name})
+    labels = sorted({other for others in named.values() for other in others})
+    place = {label: j for j, label in enumerate(labels)}
+    rows = [name for name in sorted(named) if named[name]]
+    Y = _indicator([[place[other] for other in named[name]] for name in rows], len(labels))
+    said = {name: f"{name}: {of['Description']}" for name, of in packages.items()}
+    own = np.array([place.get(name, -1) for name in rows])
+    sources = [packages[name].get("Source", name).split()[0] for name in rows]
+    texts, names = [said[name] for name in rows], [said[label] for label in labels]
+    return Dataset(texts=texts, Y=Y, label_names=names, name="Debian"), own, None, sources
+
+
+def _indicator(rows: Sequence[Sequence[int]], n_labels: int) -> sp.csr_matrix:
+    indptr = np.cumsum([0, *map(len, rows)])
+    labels = np.array([label for row in rows for label in row], np.int32)
+    return sp.csr_matrix((np.ones(len(labels), np.float32), labels, indptr), shape=(len(rows), n_labels))
 
 
 def _file(name: str, file: str) -> Path:
@@ -280,4 +319,6 @@ READERS: dict[str, Callable[[], Any]] = {
     "LLMs4Subjects-dev-en-titles": _llms4subjects,
     "pydocs-texts": _pydocs,
     "archaeology-titles": _archaeology,
+    "Debian-depends-texts": lambda: _debian(("Depends", "Pre-Depends")),
+    "Debian-suggests-texts": lambda: _debian(("Recommends", "Suggests")),
 }

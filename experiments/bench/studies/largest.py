@@ -1,28 +1,74 @@
-"""Tens of thousands of labels and half a million rows: the systems that are there for such sets."""
+"""Hundreds of thousands of labels, half a million rows: how time, memory, models and answers grow."""
 
 from __future__ import annotations
 
-import judging
-import page_parts
-from declared import Lines, Measure, Study
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from studies.thousands import METRICS, NO_NAMES, OUR_TREES, SHORTLISTERS, TREES, WITH_NAMES
+import judging
+import named_texts
+import page_parts
+import sets
+from declared import Figures, Lines, Measure, Study, System
+
+from metarank import data
+from studies.thousands import METRICS, OUR_TREES, SHORTLISTERS, TREES
+
+MADE = {f"made-670K-{100 * share:.0f}%": share for share in (0.1, 0.3, 1.0)}
+DEBIAN = ("Debian-depends-texts", "Debian-suggests-texts")
+TEST_ROWS, MEMORY = 5000, 20.0
+METARANK = System("metarank", "pipeline", {"names": False}, sets=(*MADE, "YSO*"))
+SYSTEMS = (
+    System("omikuji, 1 tree", "omikuji", {"n_trees": 1}, "omikuji", kept=True),
+    *TREES[0::3],  # omikuji's three trees, PECOS' one
+    OUR_TREES[2],
+    OUR_TREES[0],
+    SHORTLISTERS[3],
+    System("PfastreXML", "shortlister", {"estimator": "PfastreXML"}, sets=("*-10%", "Debian*")),
+    METARANK,
+    System("metarank, texts and names", "texts", {"names": True}, sets=DEBIAN),
+    System("metarank, no label names", "pipeline", {"names": False}, sets=DEBIAN),
+    System("served, 50 requests a second", "served", {}, sets=("*-100%",)),
+)
+ALIKE = (
+    "Made sets have the sizes of Amazon-670K (490,449 rows of 76 words, 670,091 labels, 5.45 a row), or a "
+    "part of them; they say much about costs and little about quality on texts, since words that belong to "
+    "one label favour neighbours. Debian: descriptions of packages, their labels the packages that they "
+    "depend on, or that they recommend and suggest; packages of one source are in one part. "
+    f"No process may take more than {MEMORY:.0f} GiB."
+)
+SERVED = (
+    "The whole model behind `metarank serve`, with one thread: a thousand requests of one row, 50 a second, "
+    "milliseconds from when each was due."
+)
+
+
+def made(share: float, folder: Path) -> Figures:
+    n, n_labels, n_words = int(490_449 * share), int(670_091 * share), int(135_909 * max(share, 0.2))
+    options = {"labels_per_row": 5.45, "exponent": 0.5, "nnz_per_row": 75.7, "seed": 0}
+    rows = data.make_extreme(n + TEST_ROWS, n_words, n_labels, **options)
+    return sets.write(rows.take(slice(0, n)), rows.take(slice(n, None)), folder)
 
 
 def page(lines: Lines) -> str:
-    parts = ["# The largest real set", page_parts.HOW]
+    parts = ["# Hundreds of thousands of labels", page_parts.HOW, ALIKE]
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS)
         parts += [f"## {name}", page_parts.sizes(described), table]
-    return "\n\n".join(parts)
+    served = [line["served"] for line in lines if "served" in line]
+    return "\n\n".join([*parts, "## Served", SERVED, *map(page_parts.figures, served)])
 
 
+MAKERS: dict[str, Callable[[Path], Figures]] = {name: partial(made, share) for name, share in MADE.items()}
 LARGE = Study(
     "largest",
-    ("YSO-FinnaTitles-27K",),
-    (*TREES[2:], *OUR_TREES, *SHORTLISTERS[3:4], NO_NAMES, WITH_NAMES),
+    ("YSO-FinnaTitles-27K", *DEBIAN, *MADE),
+    SYSTEMS,
     judging.of_lists,
     page,
-    Measure(limit=3000),
+    Measure(k=10, singles=200, limit=5400, memory_gib=MEMORY),
+    make=MAKERS | named_texts.makers(DEBIAN),
     large=True,
+    alone=True,
 )

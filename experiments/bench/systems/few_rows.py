@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from clocks import clocked
 from lightgbm import LGBMClassifier
 from sets import matrix
@@ -56,7 +57,7 @@ class System:
         figures = {"train_s": float(np.median(times)), "batch_ms": 1000 * batch / len(X_test)}
         figures["single"] = milliseconds(one, X_test)
         if model is not None:
-            with served(model) as ask:
+            with served(model) as (ask, _):
                 figures["http"] = milliseconds(ask, X_test)
         return figures, {"scores": answers[0]}
 
@@ -92,8 +93,8 @@ def milliseconds(ask: Callable[[Any], Any], rows: Sequence[Any]) -> tuple[float,
 
 
 @contextmanager
-def served(model: MetaRanker) -> Iterator[Callable[[Any], Any]]:
-    """A call that asks `metarank serve`, a process of its own, over one connection that is kept."""
+def served(model: MetaRanker) -> Iterator[tuple[Callable[[Any], Any], int]]:
+    """A call that asks `metarank serve`, a process of its own, over one connection that is kept; its id."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         command = [sys.executable, "-m", "metarank", "serve", f"{folder}/model", "--port", "0"]
@@ -104,13 +105,15 @@ def served(model: MetaRanker) -> Iterator[Callable[[Any], Any]]:
             try:
                 found = next(match for match in told if match)
                 connection = http.client.HTTPConnection(found[1], int(found[2]))
-                yield lambda row: asked(connection, row)
+                yield lambda row: asked(connection, row), server.pid
             finally:
                 server.terminate()
 
 
-def asked(connection: http.client.HTTPConnection, row: str | np.ndarray) -> Any:
-    body = json.dumps({"instance": row if isinstance(row, str) else row.tolist(), "k": K})
+def asked(connection: http.client.HTTPConnection, row: str | np.ndarray | sp.csr_matrix) -> Any:
+    if sp.issparse(row):
+        row = dict(zip(row.indices.tolist(), row.data.tolist()))
+    body = json.dumps({"instance": row.tolist() if isinstance(row, np.ndarray) else row, "k": K})
     connection.request("POST", "/rank", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     told = answer.read()
