@@ -1,4 +1,4 @@
-"""What a row costs, and a fit: few labels or rows at each effort, by HTTP too; what the cascade is worth."""
+"""What a row costs, and a fit: few labels or rows at each effort, by HTTP too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import judging
 import named_texts
 import numpy as np
 import page_parts
@@ -21,19 +20,14 @@ from metarank import metrics
 COOKING, TEST_ROWS = "cooking_stackexchange", 1500
 ROWS = {f"{COOKING}-{n}": n for n in (300, 1000)}
 SMALL = ("emotions", "scene", "yeast")
-LARGER = ("LLMs4Subjects-dev-en", "CiteULike-t-tags", "LastFM-ArtistTags", "pydocs")
 FEW = (*ROWS, *SMALL)
 METRICS = ("MAP", "nDCG@5", "P@1")
+HEAD = ("CPU s", "single ms (p99)", "by HTTP ms (p99)", "batch ms", *METRICS)
 FITS = (
     System("effort low", "few_rows", {"kind": "metarank", "effort": "low"}, sets=FEW),
     System("effort medium", "few_rows", {"kind": "metarank", "effort": "medium"}, sets=FEW),
     System("shortlister=None", "few_rows", {"kind": "metarank", "shortlister": None}, sets=FEW[:1]),
     System("LightGBM one-vs-rest", "few_rows", {"kind": "lightgbm"}, sets=FEW),
-)
-CASCADE = (
-    System("with the cascade", "cascade", {"names": False}, sets=LARGER),
-    # More than there are candidates: all are described.
-    System("without the cascade", "cascade", {"names": False, "least_survivors": 10**6}, sets=LARGER),
 )
 
 
@@ -60,8 +54,6 @@ def few(n_rows: int, seed: int = 1) -> Callable[[Path], Figures]:
 
 def judged(folder: Path, answers: Path) -> dict[str, dict[str, float]]:
     with np.load(answers) as file:
-        if "scores" not in file:
-            return judging.of_lists(folder, answers)
         values = metrics.evaluate(sets.matrix(folder, "Y_test"), file["scores"], METRICS, n_jobs=1)
     return {"": {name: float(value) for name, value in values.items()}}
 
@@ -74,30 +66,20 @@ def of_fit(line: Figures) -> list[str]:
     return [number(line["train_s"]), *both, number(line["batch_ms"]), *quality]
 
 
-def of_cascade(line: Figures) -> list[str]:
-    quality = (f"{100 * line['quality'][''][metric]:.2f}" for metric in ("nDCG@5", "PSP@5", "R@100"))
-    times = (number(line[time]) for time in ("single_wall_ms", "batch_ms", "train_s"))
-    return [*quality, *times, f"{line['described']:.0f} of {line['proposed']:.0f}"]
-
-
-def table(
-    lines: Lines, names: Sequence[str], head: Sequence[str], cells: Callable[[Figures], list[str]]
-) -> str:
+def table(lines: Lines, names: Sequence[str]) -> str:
     rows = []
     for line in (line for name in names if name in lines.sets for line in lines if line["set"] == name):
         name = line["set"].replace(f"{COOKING}-", f"{COOKING}, ") + (" rows" if line["set"] in ROWS else "")
-        found = [line["failed"]] if "failed" in line else cells(line)
+        found = [line["failed"]] if "failed" in line else of_fit(line)
         rows.append([name, lines.sets[line["set"]]["L"], line["system"], *found])
-    return page_parts.table(["set", "labels", "fitted", *head], rows)
+    return page_parts.table(["set", "labels", "fitted", *HEAD], rows)
 
 
 def page(lines: Lines) -> str:
-    of_fits = ("CPU s", "single ms (p99)", "by HTTP ms (p99)", "batch ms", *METRICS)
-    of_lists = ("nDCG@5", "PSP@5", "R@100", "single ms", "batch ms", "train s", "pairs described")
     parts = ["# What a row costs, and a fit", TIMES]
-    parts += ["## A few hundred labels", TEXTS, table(lines, tuple(ROWS), of_fits, of_fit)]
-    parts += ["## Small label sets", "Published splits.", table(lines, SMALL, of_fits, of_fit)]
-    return "\n\n".join([*parts, "## The cascade", LISTS, table(lines, LARGER, of_lists, of_cascade)])
+    parts += ["## A few hundred labels", TEXTS, table(lines, tuple(ROWS))]
+    parts += ["## Small label sets", "Published splits.", table(lines, SMALL)]
+    return "\n\n".join(parts)
 
 
 TIMES = (
@@ -112,16 +94,10 @@ TEXTS = (
     "if they have a tag of a drawn one. *shortlister=None*: all labels are ranked, with effort medium. "
     "LightGBM: `LGBMClassifier()` of each label, texts by the TF-IDF of words."
 )
-LISTS = (
-    "Lists of 100 labels of the test parts, without names of labels. *without the cascade*: all candidates "
-    "are described (`LEAST_SURVIVORS = 10**6` in `metarank.model.fitting.auto`). *pairs described*: of how "
-    "many candidates a row, over the first thousand test rows. *batch ms* and *train s* are CPU times."
-)
-
 STUDY = Study(
     "latency",
-    (*FEW, *LARGER),
-    (*FITS, *CASCADE),
+    FEW,
+    FITS,
     judged,
     page,
     Measure(singles=200),
