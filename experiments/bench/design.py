@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import replace
 
-import judging
 import page_parts
 from declared import Lines, System
 
 SETS = ("CiteULike-t-tags", "LLMs4Subjects-dev-en", "Wikispeedia-Links", "LastFM-ArtistTags", "pydocs")
-METRICS = ("P@1", "nDCG@5", "PSP@5", judging.TAIL, "R@100")
 HELD_OUT = "held-out nDCG@5"
 
 
@@ -51,10 +48,9 @@ SYSTEMS = (AUTO, *PROPOSERS, *RANKERS, FIRST)
 INTRODUCTION = (
     "The same pipeline without label names, but for one part: who proposes the candidates, and who orders "
     "them; ranked by probability. *auto* is what metarank does by itself. It was designed by the held-out "
-    "rows of training parts, which the first column of each table has; the test parts are shown, and "
-    "nothing is chosen by them. Medians over seeds ({seeds}), per cent; ± half of the range over seeds. "
-    "*R@100*: recall of the candidates. *as first written*: PfastreXML proposes, the columns of Yang & "
-    "Gopal (2012) describe, LambdaRank orders; one seed, where it ends within the hour."
+    "rows of training parts; the test parts are shown, and nothing is chosen by them. Medians over seeds "
+    "({seeds}), per cent. *As first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) "
+    "describe, LambdaRank orders; one seed, where it ends within the hour."
 )
 
 
@@ -63,9 +59,6 @@ def sections(lines: Lines) -> list[str]:
     parts = ["## Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
     parts += ["## Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
     parts += ["## Rankers", summary(lines, (AUTO, *RANKERS))]
-    for name, described in lines.sets.items():
-        if name in SETS:
-            parts += [f"## Parts in turn on {name}", page_parts.sizes(described), table(lines, name)]
     return parts
 
 
@@ -100,19 +93,3 @@ def summary(lines: Lines, systems: tuple[System, ...]) -> str:
     ]
     head = ["nDCG@5 against auto, held-out / test", *there, "mean"]
     return page_parts.table(head, rows)
-
-
-def table(lines: Lines, dataset: str) -> str:
-    def shown(values: list[float], form: Callable[[float], str]) -> str:
-        if not values:
-            return "–"
-        spread = f" ± {form((max(values) - min(values)) / 2)}" if len(values) > 1 else ""
-        return form(statistics.median(values)) + spread
-
-    rows = []
-    for system in SYSTEMS:
-        values = [of_seeds(lines, dataset, system, metric) for metric in (HELD_OUT, *METRICS)]
-        seconds = [line["train_s"] for line in lines.of(dataset, system.name) if "failed" not in line]
-        cells = [shown(each, lambda value: f"{100 * value:.1f}") for each in values]
-        rows.append([system.name, *cells, shown(seconds, page_parts.number)])
-    return page_parts.table(["", HELD_OUT, *METRICS, "train s"], rows)

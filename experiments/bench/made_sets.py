@@ -33,6 +33,16 @@ def graded(name: str, *, logarithm: bool = False, labelwise: bool = False) -> Ca
     return make
 
 
+def extreme(n: int, n_words: int, n_labels: int, test_rows: int, **more: Any) -> Callable[[Path], Figures]:
+    """What makes a set of n training rows by `make_extreme`."""
+
+    def make(folder: Path) -> Figures:
+        rows = data.make_extreme(n + test_rows, n_words, n_labels, seed=0, **more)
+        return sets.write(rows.take(slice(0, n)), rows.take(slice(n, None)), folder)
+
+    return make
+
+
 def extreme_labelwise(folder: Path) -> Figures:
     """Far more labels than test rows, where labelwise prediction pays most."""
     made = data.make_extreme(10_500, 10_000, 20_000, seed=0)

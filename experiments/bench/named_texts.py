@@ -245,9 +245,11 @@ def _archaeology() -> tuple[Dataset, None, list[dict[str, Any]]]:
     records = [(text, [uri.strip("<>") for uri in uris.split()]) for text, uris in rows]
     # Two records have a subject that the vocabulary lacks.
     records = [(text, labels) for text, labels in records if place.keys() >= set(labels)]
-    Y = _indicator([sorted({place[label] for label in labels}) for _, labels in records], len(table))
+    Y = sp.lil_matrix((len(records), len(table)), dtype=np.float32)
+    for i, (_, labels) in enumerate(records):
+        Y[i, [place[label] for label in labels]] = 1
     texts = [text for text, _ in records]
-    return Dataset(texts=texts, Y=Y, label_names=known.names, name="archaeology"), None, table
+    return Dataset(texts=texts, Y=Y.tocsr(), label_names=known.names, name="archaeology"), None, table
 
 
 def _pydocs() -> tuple[Dataset, np.ndarray, list[dict[str, Any]]]:
@@ -281,21 +283,13 @@ def _debian(fields: Sequence[str]) -> tuple[Dataset, np.ndarray, None, list[str]
     for name, of in packages.items():
         others = re.findall(r"(?:^|[,|]) *([^ ,|:]+)", ",".join(of.get(field, "") for field in fields))
         named[name] = sorted({other for other in others if other in packages and other != name})
-    labels = sorted({other for others in named.values() for other in others})
-    place = {label: j for j, label in enumerate(labels)}
-    rows = [name for name in sorted(named) if named[name]]
-    Y = _indicator([[place[other] for other in named[name]] for name in rows], len(labels))
     said = {name: f"{name}: {of['Description']}" for name, of in packages.items()}
-    own = np.array([place.get(name, -1) for name in rows])
-    sources = [packages[name].get("Source", name).split()[0] for name in rows]
-    texts, names = [said[name] for name in rows], [said[label] for label in labels]
-    return Dataset(texts=texts, Y=Y, label_names=names, name="Debian"), own, None, sources
-
-
-def _indicator(rows: Sequence[Sequence[int]], n_labels: int) -> sp.csr_matrix:
-    indptr = np.cumsum([0, *map(len, rows)])
-    labels = np.array([label for row in rows for label in row], np.int32)
-    return sp.csr_matrix((np.ones(len(labels), np.float32), labels, indptr), shape=(len(rows), n_labels))
+    rows = [name for name in sorted(named) if named[name]]
+    labels = [[said[other] for other in named[name]] for name in rows]
+    dataset = Dataset(texts=[said[name] for name in rows], Y=labels, name="Debian")
+    place = {label: j for j, label in enumerate(dataset.label_names)}
+    own = np.array([place.get(said[name], -1) for name in rows])
+    return dataset, own, None, [packages[name].get("Source", name).split()[0] for name in rows]
 
 
 def _file(name: str, file: str) -> Path:

@@ -119,11 +119,6 @@ def scaled(line: Figures, lines: Lines) -> Figures:
     return {**line, **{key: line[key] * now / line["yardstick_s"] for key in TIMES if key in line}}
 
 
-def figures(named: Figures) -> str:
-    """Figures by their names, as a table of one line."""
-    return table(list(named), [[number(value) for value in named.values()]])
-
-
 def sizes(described: Figures) -> str:
     return (
         f"{described['n']:,.0f} training and {described['n_test']:,.0f} test rows, "

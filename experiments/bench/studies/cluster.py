@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import made_sets
 import numpy as np
 import page_parts
-import sets
 from declared import Figures, Lines, Measure, Study, System
-
-from metarank import data
 
 SIZES = {f"extreme-{size}": size for size in (20_000, 40_000, 80_000)}
 YSO = "YSO-FinnaTitles-27K"
@@ -21,13 +19,8 @@ TARGET = 70_000_000
 
 
 def maker(n_rows: int, test_rows: int = 2000) -> Callable[[Path], Figures]:
-    """What makes a set whose labels and words grow with the rows: n / 8 labels, n / 4 words."""
-
-    def make(folder: Path) -> Figures:
-        rows = data.make_extreme(n_rows + test_rows, n_rows // 4, n_rows // 8, nnz_per_row=40.0, seed=0)
-        return sets.write(rows.take(slice(0, n_rows)), rows.take(slice(n_rows, None)), folder)
-
-    return make
+    """What makes a set whose labels and words grow with the rows."""
+    return made_sets.extreme(n_rows, n_rows // 4, n_rows // 8, test_rows, nnz_per_row=40.0)
 
 
 def fitted(n: Sequence[float], values: Sequence[float]) -> tuple[float, float]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import judging
+import made_sets
 import named_texts
 import page_parts
-import sets
 from declared import Figures, Lines, Measure, Study, System
 
-from metarank import data
 from studies.thousands import METRICS, OUR_TREES, SHORTLISTERS, TREES
 
 MADE = {f"made-670K-{100 * share:.0f}%": share for share in (0.1, 0.3, 1.0)}
 DEBIAN = ("Debian-depends-texts", "Debian-suggests-texts")
-TEST_ROWS, MEMORY = 5000, 20.0
+MEMORY = 20.0
 METARANK = System("metarank", "pipeline", {"names": False}, sets=(*MADE, "YSO*"))
 SYSTEMS = (
     System("omikuji, 1 tree", "omikuji", {"n_trees": 1}, "omikuji", kept=True),
@@ -44,11 +42,9 @@ SERVED = (
 )
 
 
-def made(share: float, folder: Path) -> Figures:
-    n, n_labels, n_words = int(490_449 * share), int(670_091 * share), int(135_909 * max(share, 0.2))
-    options = {"labels_per_row": 5.45, "exponent": 0.5, "nnz_per_row": 75.7, "seed": 0}
-    rows = data.make_extreme(n + TEST_ROWS, n_words, n_labels, **options)
-    return sets.write(rows.take(slice(0, n)), rows.take(slice(n, None)), folder)
+def made(share: float) -> Callable[[Path], Figures]:
+    sizes = int(490_449 * share), int(135_909 * max(share, 0.2)), int(670_091 * share)
+    return made_sets.extreme(*sizes, test_rows=5000, labels_per_row=5.45, exponent=0.5, nnz_per_row=75.7)
 
 
 def page(lines: Lines) -> str:
@@ -56,11 +52,11 @@ def page(lines: Lines) -> str:
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS)
         parts += [f"## {name}", page_parts.sizes(described), table]
-    served = [line["served"] for line in lines if "served" in line]
-    return "\n\n".join([*parts, "## Served", SERVED, *map(page_parts.figures, served)])
+    for of in (line["served"] for line in lines if "served" in line):
+        parts += ["## Served", SERVED, page_parts.table(list(of), [map(page_parts.number, of.values())])]
+    return "\n\n".join(parts)
 
 
-MAKERS: dict[str, Callable[[Path], Figures]] = {name: partial(made, share) for name, share in MADE.items()}
 LARGE = Study(
     "largest",
     ("YSO-FinnaTitles-27K", *DEBIAN, *MADE),
@@ -68,7 +64,7 @@ LARGE = Study(
     judging.of_lists,
     page,
     Measure(k=10, singles=200, limit=5400, memory_gib=MEMORY),
-    make=MAKERS | named_texts.makers(DEBIAN),
+    make={name: made(share) for name, share in MADE.items()} | named_texts.makers(DEBIAN),
     large=True,
     alone=True,
 )
