@@ -12,8 +12,10 @@ import numpy as np
 import page_parts
 from declared import Figures, Lines, Measure, Study, System
 
+from studies import largest
+
 SIZES = {f"extreme-{size}": size for size in (20_000, 40_000, 80_000)}
-YSO = "YSO-FinnaTitles-27K"
+YSO, MORE = "YSO-FinnaTitles-27K", "made-670K-30%"
 ONE, TWO = (System(name, "cluster", {"n_workers": n}) for n, name in ((1, "1 worker"), (2, "2 workers")))
 TARGET = 70_000_000
 
@@ -139,9 +141,9 @@ def exponents(found: Mapping[str, tuple[float, float]], other: Figures | None, l
 
 
 MEASURED = (
-    "A worker is a process of one thread. By split: the busiest worker's share of the work, taken of one "
-    "worker's CPU seconds, and the client's; the clock also sees that the client works while workers do, and "
-    "what else runs on the machine. The same model: its saved folder has the same digest."
+    "A worker is a process of one thread, with 10 GiB at most. By split: the busiest worker's share of the "
+    "work, of one worker's CPU seconds, and the client's; the clock also sees that the client works while "
+    "workers do, and what else runs. The same model: its saved folder has the same digest."
 )
 ASSUMED = (
     f"{NODES} machines of {CORES} cores, {MEMORY / 2**30:.0f} GiB and {BANDWIDTH / 1e9} GB/s each. Assumed: "
@@ -169,8 +171,9 @@ STUDY = Study(
 LARGE = replace(
     STUDY,
     name="cluster_large",
-    sets=(*SIZES, YSO),
+    sets=(*SIZES, YSO, MORE),
     systems=(ONE, TWO),
     measure=Measure(limit=3600),
+    make={**STUDY.make, MORE: largest.made(largest.MADE[MORE])},
     large=True,
 )

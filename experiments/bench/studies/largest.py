@@ -16,18 +16,13 @@ from studies.thousands import METRICS, OUR_TREES, SHORTLISTERS, TREES
 MADE = {f"made-670K-{100 * share:.0f}%": share for share in (0.1, 0.3, 1.0)}
 DEBIAN = ("Debian-depends-texts", "Debian-suggests-texts")
 MEMORY = 20.0
-METARANK = System("metarank", "pipeline", {"names": False}, sets=(*MADE, "YSO*"))
 SYSTEMS = (
     System("omikuji, 1 tree", "omikuji", {"n_trees": 1}, "omikuji", kept=True),
-    *TREES[0::3],  # omikuji's three trees, PECOS' one
-    OUR_TREES[2],
-    OUR_TREES[0],
-    SHORTLISTERS[3],
+    *(TREES[0], TREES[3], *OUR_TREES[::2], SHORTLISTERS[3]),
     System("PfastreXML", "shortlister", {"estimator": "PfastreXML"}, sets=("*-10%", "Debian*")),
-    METARANK,
-    System("metarank, texts and names", "texts", {"names": True}, sets=DEBIAN),
-    System("metarank, no label names", "pipeline", {"names": False}, sets=DEBIAN),
-    System("served, 50 requests a second", "served", {}, sets=("*-100%",)),
+    System("metarank, no label names", "pipeline", {"names": False}),
+    System("metarank, texts and names", "texts", sets=DEBIAN),
+    System("served", "served", sets=("*-100%",)),
 )
 ALIKE = (
     "Made sets have the sizes of Amazon-670K (490,449 rows of 76 words, 670,091 labels, 5.45 a row), or a "

@@ -63,7 +63,7 @@ class System:
     def experiment(self, folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         X, Y, X_test, Y_test = (matrix(folder, name) for name in ("X", "Y", "X_test", "Y_test"))
         train = Dataset(X, Y, **json.loads((folder / "names.json").read_text()))
-        options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        options = {"threads_per_worker": 1, "memory_limit": "10GiB", "dashboard_address": ":0"}
         with LocalCluster(n_workers=self.n_workers, **options) as cluster, Client(cluster) as client:
             client.register_plugin(CpuByTask())
             client.run(_import)
