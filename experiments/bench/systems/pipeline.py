@@ -1,6 +1,7 @@
 """The whole of metarank: arguments of `MetaRanker`; `weights` are propensity weights to rank by in turn.
 
 `shortlister` may be {"XReg": {"normalize": "label"}}: an estimator of `metarank.shortlist` with arguments.
+With `serve` the model is asked by its service, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sets import excluded
 import metarank
 from metarank import MetaRanker, Ranking, shortlist
 from metarank.data import Dataset
+from systems.served import steadily
 
 CUTS = ("micro-f1", "macro-f1", "example-f1")
 
@@ -24,7 +26,7 @@ class System:
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version = metarank.__version__
         arguments = dict(params)
-        self.weights = arguments.pop("weights", [])
+        self.weights, self.serve = arguments.pop("weights", []), arguments.pop("serve", False)
         if isinstance(proposer := arguments.get("shortlister"), dict):
             ((name, settings),) = proposer.items()
             arguments["shortlister"] = getattr(shortlist, name)(**settings)
@@ -57,8 +59,9 @@ class System:
         return {f"weight {weight}": (found.labels, found.scores) for weight, found in ranked.items()}
 
     def figures(self, rows: sp.csr_matrix) -> dict[str, dict[str, float]]:
-        """What the model itself expects on new rows."""
-        return {"held_out": {metric: found[0] for metric, found in self.model.held_out_quality_.items()}}
+        """What the model itself expects on new rows, and what its service takes."""
+        held_out = {metric: found[0] for metric, found in self.model.held_out_quality_.items()}
+        return {"held_out": held_out, **({"served": steadily(self.model, rows)} if self.serve else {})}
 
     def cuts(self, rows: sp.csr_matrix) -> dict[str, sp.csr_matrix]:
         """The label sets after the cut that was learned for each metric."""
