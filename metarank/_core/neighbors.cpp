@@ -12,27 +12,58 @@ namespace metarank {
 
 namespace {
 
-constexpr int64_t kBlock = 32;  // rows that are passed over at a glance
+constexpr int64_t kBlock = InvertedIndex::kBlock;
+constexpr double kRounding = 1e-6;
+constexpr size_t kAhead = 4, kAtOnce = 32;  // rows that are fetched, and compared until the limit is told anew
+constexpr int64_t kMostCompared = 16;  // one row in so many, before postings of all features cost less
 
 // --- keys -------------------------------------------------------------------
 
-// What a sparse query shares with all rows, and the keys that follow from it.
-struct SparseQuery {
-  const InvertedIndex& index;
-  double sq_x, l1_x, inverse_x;
-  std::unique_ptr<Overlaps> sums;
+struct Shared {
+  double dot = 0.0, l1 = 0.0;
+};
 
-  SparseQuery(const InvertedIndex& index, const SparseRow& x, bool with_l1)
-      : index(index), sq_x(x.sq_norm()), l1_x(x.l1_norm()), inverse_x(sq_x > 0.0 ? 1.0 / std::sqrt(sq_x) : 0.0),
-        sums(index.overlaps(x, with_l1)) {}
-  ~SparseQuery() { index.give_back(std::move(sums)); }
-
-  double key(Metric metric, int32_t y) const {
-    if (metric == kL2) return std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * sums->dot[y]);
-    if (metric == kL1) return std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[y]);
-    return cosine_distance(sums->dot[y], sq_x, index.sq_norm()[y]);
+// A sparse query and the rows it is compared with: all at once by postings or, where that costs more than so many
+// comparisons (`n_asked`), each read by itself. The bits are the same.
+class SparseQuery {
+ public:
+  SparseQuery(const InvertedIndex& index, const SparseRow& x, bool with_l1, int64_t n_asked)
+      : sq_x(x.sq_norm()), l1_x(x.l1_norm()), index_(index), x_(x), with_l1_(with_l1),
+        inverse_x_(sq_x > 0.0 ? 1.0 / std::sqrt(sq_x) : 0.0), sums_(index.overlaps(x, with_l1, n_asked)),
+        spread_(sums_ == nullptr ? index.spread(x) : nullptr) {}
+  ~SparseQuery() {
+    if (spread_ != nullptr) index_.clear(x_, *spread_);
+    index_.give_back(std::move(sums_));
   }
-  double quick_cosine(int32_t y) const { return sums->dot[y] * inverse_x * index.inverse_norms()[y]; }
+
+  const double sq_x, l1_x;
+  // Of all rows, where postings were added.
+  const Overlaps* sums() const { return sums_.get(); }
+
+  Shared shared(int32_t y) const {
+    if (sums_ != nullptr) return {sums_->dot[y], with_l1_ ? sums_->l1[y] : 0.0};
+    Shared sums;
+    index_.add_row(*spread_, y, sums.dot, with_l1_ ? &sums.l1 : nullptr);
+    return sums;
+  }
+  double key(Metric metric, int32_t y, const Shared& shared) const {
+    if (metric == kL2) return std::max(0.0, sq_x + index_.sq_norm()[y] - 2.0 * shared.dot);
+    if (metric == kL1) return std::max(0.0, l1_x + index_.l1_norm()[y] + shared.l1);
+    return cosine_distance(shared.dot, sq_x, index_.sq_norm()[y]);
+  }
+  double quick_cosine(int32_t y, const Shared& shared) const {
+    return shared.dot * inverse_x_ * index_.inverse_norms()[y];
+  }
+  // Of the greatest of some products of a dot and an inverse norm.
+  double quick_cosine(double product) const { return product * inverse_x_; }
+
+ private:
+  const InvertedIndex& index_;
+  SparseRow x_;
+  bool with_l1_;
+  double inverse_x_;
+  std::unique_ptr<Overlaps> sums_;
+  ScratchPool<SpreadRow>::Lease spread_;
 };
 
 using Wanted = std::array<bool, kMetrics>;
@@ -129,11 +160,13 @@ class Nearest {
     list_.resize(k_);
   }
 
-  // Puts the k first in order; `full`, `worst` and `write` speak of them.
+  // Puts the k first in order; `full`, `worst`, `limit` and `list` speak of them.
   void finish() {
     keep_first(list_, k_);
     std::sort(list_.begin(), list_.end());
+    if (full()) last_ = list_.back();
   }
+  const std::vector<Neighbor>& list() const { return list_; }
   bool full() const { return list_.size() == k_; }
   double worst() const { return list_.back().key; }
 
@@ -175,30 +208,102 @@ METARANK_KERNEL double greatest_product(const double* a, const double* b, int64_
 
 }  // namespace
 
-NearestRows nearest_rows_sparse(const InvertedIndex& index, const CsrView& view, Ids rows, int k, int metric_id,
-                                int n_threads) {
+SearchedRows::SearchedRows(Ids rows, int64_t n) : rows(rows) {
+  require_in_range(rows, n, "rows");
+  const auto n_rows = static_cast<int64_t>(rows.shape(0));
+  for (int64_t i = 1; i < n_rows; ++i) {
+    in_a_row &= rows(i) == rows(i - 1) + 1;
+    ascend &= rows(i) > rows(i - 1);
+  }
+  if (n_rows == n && in_a_row) return;
+  among.assign(static_cast<size_t>(n), 0);
+  for (int64_t i = 0; i < n_rows; ++i) among[rows(i)] = 1;
+}
+
+namespace {
+
+// The nearest by cosine. Bounds leave a few rows to be compared; false where they leave many.
+bool nearest_by_bounds(const InvertedIndex& index, const SparseRow& row, const SearchedRows& rows, Nearest& likely,
+                       Nearest& nearest) {
+  const SparseQuery x(index, row, false, 0);
+  if (x.sums() != nullptr || x.sq_x == 0.0) return false;
+  const auto bounds = index.cosine_bounds(row);
+  std::vector<float>& bound = bounds->of_row;
+  const auto n_blocks = static_cast<int64_t>(bounds->of_block.size());
+  const auto each_row = [&](int64_t block, float least, std::vector<Neighbor>& out) {
+    const auto stop = static_cast<int32_t>(std::min(index.n_rows(), (block + 1) * kBlock));
+    for (auto y = static_cast<int32_t>(block * kBlock); y < stop; ++y)
+      if (bound[y] >= least && rows.has(y)) out.push_back({-bound[y], y});
+  };
+  const auto compare = [&](const std::vector<Neighbor>& list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (i + kAhead < list.size()) index.prefetch(list[i + kAhead].row);
+      if (i % kAtOnce == 0) nearest.finish();
+      if (surely_beyond(nearest.limit(), -list[i].key)) break;
+      nearest.push({x.key(kCosine, list[i].row, x.shared(list[i].row)), list[i].row});
+    }
+    nearest.finish();
+  };
+  // Those of the greatest bounds first, which leave few others to come before the last of them.
+  likely.reset();
+  std::vector<Neighbor> others;
+  for (int64_t block = 0; block < n_blocks; ++block)
+    if (-bounds->of_block[block] <= likely.limit()) {
+      others.clear();
+      each_row(block, static_cast<float>(-likely.limit()), others);
+      for (const Neighbor& other : others) likely.push(other);
+    }
+  likely.finish();
+  compare(likely.list());
+  if (!nearest.full()) return false;
+  for (const Neighbor& known : likely.list()) bound[known.row] = -std::numeric_limits<float>::infinity();
+  others.clear();
+  const auto least = static_cast<float>(1.0 - nearest.limit() - kRounding);
+  for (int64_t block = 0; block < n_blocks; ++block) {
+    if (bounds->of_block[block] >= least) each_row(block, least, others);
+    if (static_cast<int64_t>(others.size()) > index.n_rows() / kMostCompared) return false;
+  }
+  std::sort(others.begin(), others.end());
+  compare(others);
+  return true;
+}
+
+// The nearest by any metric, of rows that are all compared.
+void nearest_of_all(const SparseQuery& x, const InvertedIndex& index, const SearchedRows& of, Metric metric,
+                    Nearest& nearest) {
+  const Ids& rows = of.rows;
+  const auto n_rows = static_cast<int64_t>(rows.shape(0));
+  for (int64_t i = 0; i < n_rows; i += kBlock) {
+    const int64_t stop = std::min(n_rows, i + kBlock);
+    // Most rows are too far, and blocks without a near one are passed over at a glance.
+    if (metric == kCosine && of.in_a_row &&
+        surely_beyond(nearest.limit(),
+                      x.quick_cosine(by_level<greatest_product>(x.sums()->dot.data(), index.inverse_norms(), rows(i),
+                                                                rows(i) + (stop - i)))))
+      continue;
+    for (int64_t j = i; j < stop; ++j) {
+      const Shared shared = x.shared(rows(j));
+      if (metric != kCosine || !surely_beyond(nearest.limit(), x.quick_cosine(rows(j), shared)))
+        nearest.push({x.key(metric, rows(j), shared), rows(j)});
+    }
+  }
+}
+
+}  // namespace
+
+NearestRows nearest_rows_sparse(const InvertedIndex& index, const CsrView& view, const SearchedRows& rows, int k,
+                                int metric_id, int n_threads) {
   const Metric metric = require_metric(metric_id);
   const SparseRows X = index.require_queries(view);
-  require_in_range(rows, index.n_rows(), "rows");
   NearestRows out = room_for(X.n_rows, k);
-  const auto n_rows = static_cast<int64_t>(rows.shape(0));
-  bool in_a_row = true;
-  for (int64_t i = 1; i < n_rows; ++i) in_a_row &= rows(i) == rows(i - 1) + 1;
+  const bool has_bounds = metric == kCosine && index.has_bounds() && rows.ascend;
   parallel_for(X.n_rows, n_threads, 4, [&](int64_t begin, int64_t end, int) {
-    Nearest nearest(k);
+    Nearest nearest(k), likely(k);
     for (int64_t q = begin; q < end; ++q) {
-      const SparseQuery x(index, X.row(q), metric == kL1);
       nearest.reset();
-      for (int64_t i = 0; i < n_rows; i += kBlock) {
-        const int64_t stop = std::min(n_rows, i + kBlock);
-        // Most rows are too far, and blocks without a near one are passed over at a glance.
-        if (metric == kCosine && in_a_row &&
-            surely_beyond(nearest.limit(), by_level<greatest_product>(x.sums->dot.data(), index.inverse_norms(),
-                                                                     rows(i), rows(i) + (stop - i)) * x.inverse_x))
-          continue;
-        for (int64_t j = i; j < stop; ++j)
-          if (metric != kCosine || !surely_beyond(nearest.limit(), x.quick_cosine(rows(j))))
-            nearest.push({x.key(metric, rows(j)), rows(j)});
+      if (!has_bounds || !nearest_by_bounds(index, X.row(q), rows, likely, nearest)) {
+        nearest.reset();
+        nearest_of_all({index, X.row(q), metric == kL1, InvertedIndex::kAny}, index, rows, metric, nearest);
       }
       nearest.finish();
       nearest.write(metric, q, out);
@@ -356,18 +461,22 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, const CsrView& 
   parallel_for(X.n_rows, n_threads, 4, [&](int64_t begin, int64_t end, int) {
     std::vector<Smallest> nearest(columns.metrics.size(), Smallest(columns.k));
     for (int64_t q = begin; q < end; ++q) {
-      const SparseQuery x(index, X.row(q), columns.wanted[kL1]);
+      int64_t n_asked = 0;
+      for (int64_t p = pairs.pair_indptr(q); p < pairs.pair_indptr(q + 1); ++p)
+        n_asked += pairs.rows_of(pairs.pair_labels(p)).second;
+      const SparseQuery x(index, X.row(q), columns.wanted[kL1], n_asked);
       for (int64_t p = pairs.pair_indptr(q); p < pairs.pair_indptr(q + 1); ++p) {
         for (auto& list : nearest) list.reset();
         const auto [rows, count] = pairs.rows_of(pairs.pair_labels(p));
         for (int64_t i = 0; i < count; ++i) {
           const int32_t y = rows[i];
           require(y >= 0 && y < index.n_rows(), "label_rows must lie in [0, n)");
+          const Shared shared = x.shared(y);
           for (size_t a = 0; a < nearest.size(); ++a)
             if (columns.metrics[a] != kCosine || !nearest[a].full() ||
-                !(x.sums->dot[y] == 0.0 ? nearest[a].worst() <= 1.0
-                                        : surely_beyond(nearest[a].worst(), x.quick_cosine(y))))
-              nearest[a].push(x.key(columns.metrics[a], y));
+                !(shared.dot == 0.0 ? nearest[a].worst() <= 1.0
+                                    : surely_beyond(nearest[a].worst(), x.quick_cosine(y, shared))))
+              nearest[a].push(x.key(columns.metrics[a], y, shared));
         }
         for (size_t a = 0; a < nearest.size(); ++a)
           columns.write(a, nearest[a],

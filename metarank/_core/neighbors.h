@@ -13,8 +13,19 @@ namespace metarank {
 // (rows, distances), both (queries, k).
 using NearestRows = std::tuple<Array2<int32_t>, Array2<float>>;
 
-NearestRows nearest_rows_sparse(const InvertedIndex& index, const CsrView& X, Ids rows, int k, int metric,
-                                int n_threads);
+// Those rows of n that are searched; checked once.
+struct SearchedRows {
+  SearchedRows(Ids rows, int64_t n);
+
+  Ids rows;
+  bool in_a_row = true, ascend = true;
+  std::vector<uint8_t> among;  // by row; empty where all are
+
+  bool has(int32_t row) const { return among.empty() || among[row] != 0; }
+};
+
+NearestRows nearest_rows_sparse(const InvertedIndex& index, const CsrView& X, const SearchedRows& rows, int k,
+                                int metric, int n_threads);
 
 // proposals (queries, M): rows to look at first; bounds: no row that is not proposed has a smaller key.
 NearestRows nearest_rows_dense(In2<float> X, Values sq_norm, In2<float> Q, Ids rows, int k, int metric,

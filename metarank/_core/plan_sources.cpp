@@ -168,8 +168,9 @@ PlanSource plan_constants(Values values) {
 
 PlanSource plan_votes(const InvertedIndex& index, Ids voters, const Votes& votes, std::vector<int> ks, bool by_name,
                       double tie) {
+  const auto searched = std::make_shared<SearchedRows>(voters, index.n_rows());
   const auto nearest = [=, &index](const PlanRows& rows, int k) {
-    NearestRows out = nearest_rows_sparse(index, rows.X, voters, k, kCosine, kOne);
+    NearestRows out = nearest_rows_sparse(index, rows.X, *searched, k, kCosine, kOne);
     auto& [ids, weights] = out;
     for (size_t i = 0; i < weights.values.size(); ++i)
       weights.values[i] = ids.values[i] >= 0 ? std::max(1.0f - weights.values[i], 0.0f) : 0.0f;

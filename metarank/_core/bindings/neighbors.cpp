@@ -33,7 +33,11 @@ void bind_neighbors_of_labels(nb::module_& m) {
 }
 
 void bind_nearest_rows(nb::module_& m) {
-  bind(m, "nearest_rows_sparse", &nearest_rows_sparse, {"index", "X", "rows", "k", "metric", "n_threads"});
+  bind(m, "nearest_rows_sparse",
+       [](const InvertedIndex& index, CsrView X, Ids rows, int k, int metric, int n_threads) {
+         return nearest_rows_sparse(index, X, {rows, index.n_rows()}, k, metric, n_threads);
+       },
+       {"index", "X", "rows", "k", "metric", "n_threads"});
   bind(m, "nearest_rows_dense", &nearest_rows_dense,
        {"X", "sq_norm", "Q", "rows", "k", "metric", "proposals", "bounds", "n_threads"});
   bind(m, "nearest_proposed_dense", &nearest_proposed_dense, {"X", "Q", "proposals", "k", "n_threads"});
@@ -74,7 +78,7 @@ void bind_means(nb::module_& m) {
 
 void bind_neighbors(nb::module_& m) {
   nb::class_<InvertedIndex> index(m, "InvertedIndex", "Postings by feature of the rows of a canonical CSR matrix.");
-  bind_init(index, [](InvertedIndex* self, CsrView rows) { new (self) InvertedIndex(rows); }, {"rows"});
+  bind_borrower<2>(index, [](InvertedIndex* self, CsrView rows) { new (self) InvertedIndex(rows); }, {"rows"});
   index.def_prop_ro("n_rows", &InvertedIndex::n_rows)
       .def_prop_ro("n_features", &InvertedIndex::n_features)
       .def_prop_ro("max_sq_norm", &InvertedIndex::max_sq_norm)

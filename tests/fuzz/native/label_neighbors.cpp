@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Lists lists = in.lists();
     if (sparse) {
       const std::int64_t d = in.declared();
-      const InvertedIndex index(in.csr(d));
+      const Csr training = in.csr(d);
+      const InvertedIndex index(training);
       const Csr x = in.csr();
       label_neighbors_sparse(index, x, {lists.indptr, lists.labels, label_indptr, label_rows},
                              wanted, 1);

@@ -11,10 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto rows = in.array<std::int32_t>();
     if (sparse) {
       const std::int64_t d = in.declared();
-      const InvertedIndex index(in.csr(d));
+      const Csr training = in.csr(d);
+      const InvertedIndex index(training);
       const Csr x = in.csr();
       for (const int by : {metric, 0, metric})
-        nearest_rows_sparse(index, x, rows, k, by, 1);
+        nearest_rows_sparse(index, x, {rows, index.n_rows()}, k, by, 1);
       return;
     }
     const std::size_t d = in.byte() % 16u;
