@@ -14,9 +14,6 @@ namespace {
 constexpr double kOfRow = 50.0;
 constexpr int64_t kAtATime = 8;
 constexpr int64_t kRowsForBounds = 1 << 14;
-// A feature that at least one in so many rows holds is left out of bounds. Of 147,000 rows of 76 words, of which bounds
-// are then made by an eighth of the postings, 500 have to be looked at. With 33: a sixteenth, and 17,000 rows.
-constexpr int64_t kRowsPerLate = 10;
 // Lengths whose squares, and quotients of them, are as exact in float as `slack` takes them to be.
 constexpr double kLeastSquare = 1e-20, kMostSquare = 1e20;
 constexpr float kRoundedUp = 1.0f + 1e-6f;
@@ -66,12 +63,10 @@ void InvertedIndex::prepare_bounds() {
     const SparseRow row = rows_.row(i);
     double square = 0.0;
     for (int64_t j = 0; j < row.size; ++j)
-      if (is_late(row.index[j])) square += static_cast<double>(row.value[j]) * row.value[j];
+      if (postings_.is_full(row.index[j])) square += static_cast<double>(row.value[j]) * row.value[j];
     late_.push_back(static_cast<uint8_t>(std::ceil(std::sqrt(square) * inverse_norm_[i] * kLateSteps)));
   }
 }
-
-bool InvertedIndex::is_late(int32_t feature) const { return postings_.size(feature) * kRowsPerLate >= n_rows(); }
 
 ScratchPool<CosineBounds>::Lease InvertedIndex::cosine_bounds(const SparseRow& x) const {
   auto out = bounds_.take();
@@ -80,7 +75,7 @@ ScratchPool<CosineBounds>::Lease InvertedIndex::cosine_bounds(const SparseRow& x
   double square = 0.0;
   for (int64_t j = 0; j < x.size; ++j) {
     const double v = x.value[j] * inverse;
-    if (is_late(x.index[j]))
+    if (postings_.is_full(x.index[j]))
       square += v * v;
     else
       postings_.add(x.index[j], static_cast<float>(v), n_rows(), out->of_row.data());

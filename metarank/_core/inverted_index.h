@@ -27,9 +27,9 @@ struct Overlaps {
   bool with_l1 = false;
 };
 
-// Bounds of a query's cosines with all rows, by postings of rare features alone. Those that many rows hold make most
-// postings, and little of a cosine where features are weighed by rarity: at most the product of what they make of the
-// lengths of both rows (Cauchy-Schwarz).
+// Bounds of a query's cosines with all rows, without the features that are stored as columns of all rows. These make
+// most postings, and little of a cosine where features are weighed by rarity: at most the product of the shares that
+// they have of the lengths of both rows (Cauchy-Schwarz).
 struct CosineBounds {
   std::vector<float> of_row, of_block;  // the greatest of kBlock rows
 };
@@ -80,8 +80,6 @@ class InvertedIndex {
   void add(const SparseRow& x, Overlaps& sums) const;
   void clear(Overlaps& sums) const;
   void prepare_bounds();
-  // Whether so many rows hold the feature that bounds leave it out.
-  bool is_late(int32_t feature) const;
   // Whether to add the postings of x costs more than to read so many rows.
   bool is_dearer(const SparseRow& x, int64_t n_asked) const;
 
@@ -91,7 +89,7 @@ class InvertedIndex {
   double max_sq_norm_ = 0.0, max_l1_norm_ = 0.0, mean_size_ = 0.0;
   bool has_bounds_ = false;
   std::vector<float> inverse_;  // norms
-  std::vector<uint8_t> late_;   // the share of late features in the length of each row, rounded up
+  std::vector<uint8_t> late_;   // the share that columns have of the length of each row, rounded up
   mutable ScratchPool<SpreadRow> spread_;
   mutable ScratchPool<CosineBounds> bounds_;
   mutable std::mutex mutex_;

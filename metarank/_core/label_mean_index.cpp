@@ -21,22 +21,32 @@ struct LabelMeanIndex::Pools {
   ScratchPool<Products<double>> of_double;
 };
 
-LabelMeanIndex::LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm)
+LabelMeanIndex::LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
+                               const std::optional<CsrView>& points, Indptr label_indptr, Ids label_rows)
     : n_features_(means.n_columns),
       means_(require_canonical(means, "means")),
       sq_norm_(sq_norm),
       known_(known),
       max_sq_norm_(max_sq_norm),
+      label_indptr_(label_indptr),
+      label_rows_(label_rows),
       one_over_length_(sq_norm.shape(0)),
       pools_(std::make_shared<Pools>()) {
   const auto n = static_cast<size_t>(means_.n_rows);
   require(known.shape(0) == n && sq_norm.shape(0) == n, "means must have one row a label");
+  if (points) {
+    require(points->n_columns == n_features_, "points must have as many features as means");
+    points_ = require_canonical(*points, "points");
+    require(label_indptr.shape(0) == n + 1, "label_indptr must have one entry a label and one more");
+    require_indptr(label_indptr, static_cast<int64_t>(label_rows.shape(0)), "label_indptr");
+    require_in_range(label_rows, points_->n_rows, "label_rows");
+  }
   for (size_t l = 0; l < n; ++l) one_over_length_[l] = sq_norm(l) > 0 ? 1.0 / std::sqrt(sq_norm(l)) : 0.0;
 }
 
 // Postings take the memory of the means, and some time: not for a few pairs only.
 void LabelMeanIndex::announce(int64_t n_pairs) const {
-  if (postings_.load(std::memory_order_acquire) != nullptr) return;
+  if (points_ || postings_.load(std::memory_order_acquire) != nullptr) return;
   const std::lock_guard lock(mutex_);
   announced_ += n_pairs;
   if (owned_ || announced_ < kPairsWorthPostings * n_labels()) return;
@@ -66,6 +76,7 @@ void LabelMeanIndex::Products<Sum>::take_row(const SparseRow& x) {
 template <typename Sum>
 void LabelMeanIndex::Products<Sum>::open_all(const SparseRow& x) {
   take_row(x);
+  require(postings_ != nullptr, "products with all labels need their means");
   add_postings();
 }
 
@@ -96,7 +107,9 @@ void LabelMeanIndex::Products<Sum>::add_labels(const int32_t* labels, int64_t n)
   for (int64_t i = 0; i < n; ++i) {
     const SparseRow mean = index_.means_.row(labels[i]);
     Sum sum = 0;
-    if (x_.size * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(mean.size))) < mean.size) {
+    if (mean.size == 0 && index_.points_) {
+      sum = product_of_points(labels[i]);
+    } else if (x_.size * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(mean.size))) < mean.size) {
       const int32_t *at = mean.index, *const end = mean.index + mean.size;
       for (int64_t j = 0; j < x_.size && at != end; ++j) {
         at = std::lower_bound(at, end, x_.index[j]);
@@ -108,6 +121,26 @@ void LabelMeanIndex::Products<Sum>::add_labels(const int32_t* labels, int64_t n)
     sums_[labels[i]] = sum;
   }
   for (int64_t j = 0; j < x_.size; ++j) spread_[x_.index[j]] = Sum(0);
+}
+
+// The mean's terms in the features of x, as they are stored of other labels: sums of points in double, rounded once
+// divided.
+template <typename Sum>
+Sum LabelMeanIndex::Products<Sum>::product_of_points(int32_t label) {
+  of_points_.resize(spread_.size());
+  const int64_t begin = index_.label_indptr_(label), end = index_.label_indptr_(label + 1);
+  for (int64_t r = begin; r < end; ++r) {
+    const SparseRow point = index_.points_->row(index_.label_rows_(r));
+    for (int64_t p = 0; p < point.size; ++p)
+      if (spread_[point.index[p]] != Sum(0)) of_points_[point.index[p]] += point.value[p];
+  }
+  Sum sum = 0;
+  for (int64_t j = 0; j < x_.size; ++j) {
+    double& of_feature = of_points_[x_.index[j]];
+    sum += static_cast<Sum>(x_.value[j]) * static_cast<float>(of_feature / static_cast<double>(end - begin));
+    of_feature = 0.0;
+  }
+  return sum;
 }
 
 // For instance_trees.cpp.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "arrays.h"
@@ -23,9 +24,11 @@ class LabelMeanIndex {
   using Lease = typename ScratchPool<Products<Sum>>::Lease;
 
   // Means as canonical CSR (labels, features), their squared lengths, and which labels have a point at all: one
-  // without is as far away as a point of max_sq_norm that shares nothing with x. Arrays stay where they are: they must
-  // outlive the index.
-  LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm);
+  // without is as far away as a point of max_sq_norm that shares nothing with x. Of labels whose mean is empty it is
+  // made of their points each time, where these are given: rows of `points` by label, ascending. Arrays stay where they
+  // are: they must outlive the index.
+  LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
+                 const std::optional<CsrView>& points = {}, Indptr label_indptr = {}, Ids label_rows = {});
 
   int64_t n_features() const { return n_features_; }
   int64_t n_labels() const { return means_.n_rows; }
@@ -45,6 +48,9 @@ class LabelMeanIndex {
   In1<double> sq_norm_;
   In1<uint8_t> known_;
   double max_sq_norm_;
+  std::optional<SparseRows> points_;
+  Indptr label_indptr_;
+  Ids label_rows_;
   std::vector<double> one_over_length_;  // of the means; 0 where that is 0
   std::shared_ptr<Pools> pools_;
   mutable std::mutex mutex_;
@@ -83,6 +89,7 @@ class LabelMeanIndex::Products {
   void take_row(const SparseRow& x);
   void add_postings();
   void add_labels(const int32_t* labels, int64_t n_labels);
+  Sum product_of_points(int32_t label);
 
   const LabelMeanIndex& index_;
   const Postings* postings_ = nullptr;
@@ -90,6 +97,7 @@ class LabelMeanIndex::Products {
   double sq_x_ = 0.0, one_over_length_ = 0.0;
   std::vector<Sum> spread_;  // x over all features, zeros between rows
   std::vector<Sum> sums_;    // products, by label; those not asked for may be of another row
+  std::vector<double> of_points_;  // sums of a label's points in the features of x, zeros between labels
 };
 
 // log P_tail of eq. 5 and 7 (Jain et al. 2016): -log(1 + exp(gamma / 2 |x - mean|^2)), for means scaled to unit

@@ -62,10 +62,13 @@ void bind_means(nb::module_& m) {
        {"centroids", "known", "max_sq_norm", "Q", "pair_indptr", "pair_labels", "n_threads"});
   nb::class_<LabelMeanIndex> index(m, "LabelMeanIndex",
                                    "Sparse means of labels, ready for products with rows (CSR arrays).");
-  bind_borrower<2, 3, 4>(index,
-                         [](LabelMeanIndex* self, CsrView means, In1<double> sq_norm, In1<uint8_t> known,
-                            double max_sq_norm) { new (self) LabelMeanIndex(means, sq_norm, known, max_sq_norm); },
-                         {"means", "sq_norm", "known", "max_sq_norm"});
+  bind_borrower<2, 3, 4, 6, 7, 8>(
+      index,
+      [](LabelMeanIndex* self, CsrView means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
+         std::optional<CsrView> points, Indptr label_indptr, Ids label_rows) {
+        new (self) LabelMeanIndex(means, sq_norm, known, max_sq_norm, points, label_indptr, label_rows);
+      },
+      {"means", "sq_norm", "known", "max_sq_norm", "points", "label_indptr", "label_rows"});
   bind(index, "distances", &distances, {"X", "pair_indptr", "pair_labels", "n_threads"},
        "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.");
   bind(index, "tail_log_probability", &tail_log_probability,

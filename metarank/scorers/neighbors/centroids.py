@@ -12,7 +12,7 @@ from metarank.persist.fields import Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.label_means import LabelMeans
-from metarank.scorers.neighbors.training_rows import shared_rows
+from metarank.scorers.neighbors.training_rows import SparseRows, shared_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingView
 
@@ -51,7 +51,9 @@ class Centroids(LabelScorer):
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Centroids:
         """Average the TrainingView's points of each label. Returns self."""
         rows = shared_rows(view)
-        self.means_: LabelMeans = LabelMeans.of_rows(rows.X, *view.rows_by_label, rows.max_sq_norm)
+        shared = rows if isinstance(rows, SparseRows) else None
+        of_labels, longest = view.rows_by_label, rows.max_sq_norm
+        self.means_: LabelMeans = LabelMeans.of_rows(rows.X, *of_labels, longest, shared=shared)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

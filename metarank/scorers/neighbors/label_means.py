@@ -11,16 +11,28 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.elementary import softplus
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.fields import Array, Ids, Number, Rows
+from metarank.persist.fields import Array, Csr, Ids, Number, Object, Rows
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts, check_lists, check_width
+from metarank.scorers.neighbors.training_rows import (
+    LabelRows,
+    SparseRows,
+    as_canonical,
+    canonical_parts,
+    check_lists,
+    check_width,
+    restored_rows,
+)
 from metarank.types.arrays import csr_parts, dense
-from metarank.types.candidates import Candidates
+from metarank.types.candidates import Candidates, stored_where
 from metarank.types.ragged import row_of_entries
 from metarank.types.view import Features
 
 # Labels averaged at a time: their sums are in double.
 _LABELS = 1 << 14
+# Where the rows of all labels have more terms, means of no more than so many rows are made of the rows each time:
+# of 670,000 labels of four rows each they would take 1.4 GB, five times what the rows take.
+_MOST_TERMS = 1 << 23
+_FEW_ROWS = 16
 
 
 class LabelMeans(Saved):
@@ -36,6 +48,9 @@ class LabelMeans(Saved):
         and is that long: sqrt(|x|^2 + max |y|^2) under L2, 1 under cosine.
     sq_norm : float64 array (L,), optional
         Squared lengths of sparse means before any term was left out.
+    rows : SparseRows, optional
+        The points. Means that are not stored are made of those of the label, which `labels` tells.
+    labels : LabelRows, optional
     """
 
     saved: ClassVar[Spec] = Spec(
@@ -43,6 +58,8 @@ class LabelMeans(Saved):
         Ids("known", np.uint8, ("L",), below=2),
         Number("max_sq_norm", 0),
         Array("sq_norm", np.float64, ("L",), least=0, optional=True),
+        Csr("rows", dims=("rows", "d"), optional=True, of=lambda means: means.rows and means.rows.X, into=restored_rows),
+        Object("labels", LabelRows, ("rows", "L"), when=lambda known: known.rows is not None),
     )
 
     def __init__(
@@ -51,15 +68,26 @@ class LabelMeans(Saved):
         known: np.ndarray,
         max_sq_norm: float,
         sq_norm: np.ndarray | None = None,
+        rows: SparseRows | None = None,
+        labels: LabelRows | None = None,
     ) -> None:
         self.means = means
         self.known = known
         self.max_sq_norm = max_sq_norm
+        self.rows = rows
+        self.labels = labels
         if sq_norm is not None:
             self.sq_norm = sq_norm
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return LabelMeans, (self.means, self.known, self.max_sq_norm, self.sq_norm)
+        return LabelMeans, (
+            self.means,
+            self.known,
+            self.max_sq_norm,
+            self.sq_norm,
+            self.rows,
+            self.labels,
+        )
 
     @cached_property
     def sq_norm(self) -> np.ndarray | None:
@@ -71,8 +99,11 @@ class LabelMeans(Saved):
         """The means, dense ones as sparse, ready for products in the compiled core."""
         means = as_canonical(self.means)
         sq_norm = sq_norms(means) if self.sq_norm is None else self.sq_norm
+        points, labels = None, (np.zeros(0, np.int64), np.zeros(0, np.int32))
+        if self.rows is not None and self.labels is not None:
+            points, labels = (*csr_parts(self.rows.X), means.shape[1]), (self.labels.indptr, self.labels.rows)
         return _core.LabelMeanIndex(
-            (*csr_parts(means), means.shape[1]), sq_norm, self.known, float(self.max_sq_norm)
+            (*csr_parts(means), means.shape[1]), sq_norm, self.known, float(self.max_sq_norm), points, *labels
         )
 
     @classmethod
@@ -84,10 +115,12 @@ class LabelMeans(Saved):
         max_sq_norm: float,
         *,
         max_terms: int | None = None,
+        shared: SparseRows | None = None,
     ) -> LabelMeans:
         """The means of the rows ``rows[indptr[l]:indptr[l + 1]]`` of X, added in that order, in double.
 
         Of a sparse mean only the `max_terms` largest terms are stored; its length stays that of all terms.
+        Beside many `shared` rows, which are X, means of few rows are not stored.
         """
         counts = np.diff(indptr)
         known = (counts > 0).astype(np.uint8)
@@ -95,14 +128,20 @@ class LabelMeans(Saved):
             sums = _members(indptr, rows, len(X)) @ X
             means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
             return cls(means, known, max_sq_norm)
-        X = X.astype(np.float64)
-        parts = [
-            _sparse_means(_members(indptr[a : a + _LABELS + 1], rows, X.shape[0]) @ X, counts[a:], max_terms)
-            for a in range(0, max(len(counts), 1), _LABELS)
-        ]
-        means = sp.csr_matrix(sp.vstack([part for part, _ in parts], "csr"))
+        is_lean = shared is not None and np.diff(X.indptr)[rows].sum() > _MOST_TERMS
+        X = sp.csr_matrix((X.data.astype(np.float64), X.indices, X.indptr), X.shape, copy=False)
+        parts, norms = [], []
+        for a in range(0, max(len(counts), 1), _LABELS):
+            members = _members(indptr[a : a + _LABELS + 1], rows, X.shape[0])
+            part, of_part = _sparse_means(members @ X, counts[a:], max_terms)
+            if is_lean:
+                part = stored_where(part, (counts[a:] > _FEW_ROWS)[row_of_entries(part.indptr)])
+            parts.append(part)
+            norms.append(of_part)
+        means = sp.csr_matrix(sp.vstack(parts, "csr"))
         means.has_sorted_indices = means.has_canonical_format = True
-        return cls(means, known, max_sq_norm, np.concatenate([norms for _, norms in parts]))
+        labels = LabelRows(n_rows=X.shape[0], rows=rows, indptr=indptr) if is_lean else None
+        return cls(means, known, max_sq_norm, np.concatenate(norms), shared if is_lean else None, labels)
 
     def scaled(self, factors: np.ndarray) -> LabelMeans:
         """The means times a factor each, float64 (L,); of sparse means."""
