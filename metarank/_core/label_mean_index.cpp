@@ -22,24 +22,24 @@ struct LabelMeanIndex::Pools {
 };
 
 LabelMeanIndex::LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
-                               const std::optional<CsrView>& points, Indptr label_indptr, Ids label_rows)
+                               const std::optional<LabelPoints>& points)
     : n_features_(means.n_columns),
       means_(require_canonical(means, "means")),
       sq_norm_(sq_norm),
       known_(known),
       max_sq_norm_(max_sq_norm),
-      label_indptr_(label_indptr),
-      label_rows_(label_rows),
       one_over_length_(sq_norm.shape(0)),
       pools_(std::make_shared<Pools>()) {
   const auto n = static_cast<size_t>(means_.n_rows);
   require(known.shape(0) == n && sq_norm.shape(0) == n, "means must have one row a label");
   if (points) {
-    require(points->n_columns == n_features_, "points must have as many features as means");
-    points_ = require_canonical(*points, "points");
-    require(label_indptr.shape(0) == n + 1, "label_indptr must have one entry a label and one more");
-    require_indptr(label_indptr, static_cast<int64_t>(label_rows.shape(0)), "label_indptr");
-    require_in_range(label_rows, points_->n_rows, "label_rows");
+    label_indptr_ = points->label_indptr;
+    label_rows_ = points->label_rows;
+    require(points->X.n_columns == n_features_, "points must have as many features as means");
+    points_ = require_canonical(points->X, "points");
+    require(label_indptr_.shape(0) == n + 1, "label_indptr must have one entry a label and one more");
+    require_indptr(label_indptr_, static_cast<int64_t>(label_rows_.shape(0)), "label_indptr");
+    require_in_range(label_rows_, points_->n_rows, "label_rows");
   }
   for (size_t l = 0; l < n; ++l) one_over_length_[l] = sq_norm(l) > 0 ? 1.0 / std::sqrt(sq_norm(l)) : 0.0;
 }

@@ -16,6 +16,13 @@
 
 namespace metarank {
 
+// The points of labels: rows of X by label, ascending.
+struct LabelPoints {
+  CsrView X;
+  Indptr label_indptr;
+  Ids label_rows;
+};
+
 class LabelMeanIndex {
  public:
   template <typename Sum>
@@ -25,10 +32,9 @@ class LabelMeanIndex {
 
   // Means as canonical CSR (labels, features), their squared lengths, and which labels have a point at all: one
   // without is as far away as a point of max_sq_norm that shares nothing with x. Of labels whose mean is empty it is
-  // made of their points each time, where these are given: rows of `points` by label, ascending. Arrays stay where they
-  // are: they must outlive the index.
+  // made of their points each time, where these are given. Arrays stay where they are: they must outlive the index.
   LabelMeanIndex(const CsrView& means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
-                 const std::optional<CsrView>& points = {}, Indptr label_indptr = {}, Ids label_rows = {});
+                 const std::optional<LabelPoints>& points = {});
 
   int64_t n_features() const { return n_features_; }
   int64_t n_labels() const { return means_.n_rows; }

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker
 from metarank.apps.report.words import reasons
+from metarank.scorers.neighbors import label_means
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
 from metarank.scorers.neighbors.prior import LabelPrior
@@ -93,8 +94,8 @@ def test_distances_agree_with_slow_twin(kind, fold):
 
 
 @pytest.mark.parametrize("row_density", [0.002, 0.02, 0.5])
-def test_every_way_to_a_sparse_product_gives_the_same_bits(row_density):
-    """Looked up, run down, by the words of a long centroid, by postings: after many pairs or few."""
+def test_every_way_to_a_sparse_product_gives_the_same_bits(row_density, monkeypatch):
+    """Looked up, run down, by the words of a long mean, by postings, of few rows: after many pairs or few."""
     rng = np.random.default_rng(5)
     n_labels = 40
     X = sp.random(600, 2000, density=0.01, format="csr", dtype=np.float32, random_state=rng)
@@ -116,6 +117,10 @@ def test_every_way_to_a_sparse_product_gives_the_same_bits(row_density):
     at = few.row_of_pair * n_labels + few.labels
     for name, column in columns.items():
         assert column[at].tobytes() == singly[name].tobytes() == again[name].tobytes(), name
+    monkeypatch.setattr(label_means, "_MOST_TERMS", 0)
+    lean = Centroids.from_state(Centroids().fit(data.view()).get_state())
+    assert 0 < lean.means_.means.nnz < scorer.means_.means.nnz
+    assert all(column.tobytes() == columns[name].tobytes() for name, column in lean.score(Q, whole).items())
 
 
 def test_huge_values_stay_finite():

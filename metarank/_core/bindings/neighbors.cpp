@@ -17,6 +17,11 @@ template <>
 struct type_caster<metarank::Proposals>
     : struct_caster<metarank::Proposals, metarank::In3<int32_t>, metarank::In2<double>> {};
 
+// (X, label_indptr, label_rows)
+template <>
+struct type_caster<metarank::LabelPoints>
+    : struct_caster<metarank::LabelPoints, metarank::CsrView, metarank::Indptr, metarank::Ids> {};
+
 }  // namespace nanobind::detail
 
 namespace metarank::bindings {
@@ -62,13 +67,14 @@ void bind_means(nb::module_& m) {
        {"centroids", "known", "max_sq_norm", "Q", "pair_indptr", "pair_labels", "n_threads"});
   nb::class_<LabelMeanIndex> index(m, "LabelMeanIndex",
                                    "Sparse means of labels, ready for products with rows (CSR arrays).");
-  bind_borrower<2, 3, 4, 6, 7, 8>(
-      index,
+  index.def(
+      "__init__",
       [](LabelMeanIndex* self, CsrView means, In1<double> sq_norm, In1<uint8_t> known, double max_sq_norm,
-         std::optional<CsrView> points, Indptr label_indptr, Ids label_rows) {
-        new (self) LabelMeanIndex(means, sq_norm, known, max_sq_norm, points, label_indptr, label_rows);
+         std::optional<LabelPoints> points) {
+        new (self) LabelMeanIndex(means, sq_norm, known, max_sq_norm, points);
       },
-      {"means", "sq_norm", "known", "max_sq_norm", "points", "label_indptr", "label_rows"});
+      nb::arg("means"), nb::arg("sq_norm"), nb::arg("known"), nb::arg("max_sq_norm"), nb::arg("points") = nb::none(),
+      Unlocked(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 6>());
   bind(index, "distances", &distances, {"X", "pair_indptr", "pair_labels", "n_threads"},
        "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.");
   bind(index, "tail_log_probability", &tail_log_probability,

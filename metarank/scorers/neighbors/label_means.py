@@ -29,8 +29,8 @@ from metarank.types.view import Features
 
 # Labels averaged at a time: their sums are in double.
 _LABELS = 1 << 14
-# Where the rows of all labels have more terms, means of no more than so many rows are made of the rows each time:
-# of 670,000 labels of four rows each they would take 1.4 GB, five times what the rows take.
+# Where the rows of all labels have more terms, means of few rows are made of the rows each time: stored, those of
+# 670,000 labels of four rows each take 1.4 GB, five times what the rows do.
 _MOST_TERMS = 1 << 23
 _FEW_ROWS = 16
 
@@ -58,7 +58,13 @@ class LabelMeans(Saved):
         Ids("known", np.uint8, ("L",), below=2),
         Number("max_sq_norm", 0),
         Array("sq_norm", np.float64, ("L",), least=0, optional=True),
-        Csr("rows", dims=("rows", "d"), optional=True, of=lambda means: means.rows and means.rows.X, into=restored_rows),
+        Csr(
+            "rows",
+            dims=("rows", "d"),
+            optional=True,
+            of=lambda means: means.rows and means.rows.X,
+            into=restored_rows,
+        ),
         Object("labels", LabelRows, ("rows", "L"), when=lambda known: known.rows is not None),
     )
 
@@ -99,12 +105,11 @@ class LabelMeans(Saved):
         """The means, dense ones as sparse, ready for products in the compiled core."""
         means = as_canonical(self.means)
         sq_norm = sq_norms(means) if self.sq_norm is None else self.sq_norm
-        points, labels = None, (np.zeros(0, np.int64), np.zeros(0, np.int32))
-        if self.rows is not None and self.labels is not None:
-            points, labels = (*csr_parts(self.rows.X), means.shape[1]), (self.labels.indptr, self.labels.rows)
-        return _core.LabelMeanIndex(
-            (*csr_parts(means), means.shape[1]), sq_norm, self.known, float(self.max_sq_norm), points, *labels
-        )
+        arrays = (*csr_parts(means), means.shape[1]), sq_norm, self.known, float(self.max_sq_norm)
+        if self.rows is None or self.labels is None:
+            return _core.LabelMeanIndex(*arrays)
+        points = (*csr_parts(self.rows.X), means.shape[1]), self.labels.indptr, self.labels.rows
+        return _core.LabelMeanIndex(*arrays, points)
 
     @classmethod
     def of_rows(
@@ -128,19 +133,21 @@ class LabelMeans(Saved):
             sums = _members(indptr, rows, len(X)) @ X
             means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
             return cls(means, known, max_sq_norm)
-        is_lean = shared is not None and np.diff(X.indptr)[rows].sum() > _MOST_TERMS
-        X = sp.csr_matrix((X.data.astype(np.float64), X.indices, X.indptr), X.shape, copy=False)
+        points: sp.csr_matrix = X
+        is_lean = shared is not None and np.diff(points.indptr)[rows].sum() > _MOST_TERMS
+        values = points.data.astype(np.float64)
+        points = sp.csr_matrix((values, points.indices, points.indptr), points.shape, copy=False)
         parts, norms = [], []
         for a in range(0, max(len(counts), 1), _LABELS):
-            members = _members(indptr[a : a + _LABELS + 1], rows, X.shape[0])
-            part, of_part = _sparse_means(members @ X, counts[a:], max_terms)
+            members = _members(indptr[a : a + _LABELS + 1], rows, points.shape[0])
+            part, of_part = _sparse_means(members @ points, counts[a:], max_terms)
             if is_lean:
                 part = stored_where(part, (counts[a:] > _FEW_ROWS)[row_of_entries(part.indptr)])
             parts.append(part)
             norms.append(of_part)
         means = sp.csr_matrix(sp.vstack(parts, "csr"))
         means.has_sorted_indices = means.has_canonical_format = True
-        labels = LabelRows(n_rows=X.shape[0], rows=rows, indptr=indptr) if is_lean else None
+        labels = LabelRows(n_rows=points.shape[0], rows=rows, indptr=indptr) if is_lean else None
         return cls(means, known, max_sq_norm, np.concatenate(norms), shared if is_lean else None, labels)
 
     def scaled(self, factors: np.ndarray) -> LabelMeans:
