@@ -13,7 +13,7 @@ namespace {
 // stored.
 constexpr double kOfRow = 50.0;
 constexpr int64_t kAtATime = 8;
-constexpr int64_t kRowsForBounds = 1 << 14;
+constexpr int64_t kRowsForBounds = 1 << 15;
 // Lengths whose squares, and quotients of them, are as exact in float as `slack` takes them to be.
 constexpr double kLeastSquare = 1e-20, kMostSquare = 1e20;
 constexpr float kRoundedUp = 1.0f + 1e-6f;

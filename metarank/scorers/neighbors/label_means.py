@@ -29,8 +29,8 @@ from metarank.types.view import Features
 
 # Labels averaged at a time: their sums are in double.
 _LABELS = 1 << 14
-# Where the rows of all labels have more terms, means of few rows are made of the rows each time: stored, those of
-# 670,000 labels of four rows each take 1.4 GB, five times what the rows do.
+# Where the rows of all labels have more terms, means of few rows are made of the rows each time:
+# stored, those of 670,000 labels of four rows each take 1.4 GB, five times what the rows do.
 _MOST_TERMS = 1 << 23
 _FEW_ROWS = 16
 
