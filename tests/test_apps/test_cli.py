@@ -134,7 +134,7 @@ def test_inspect_says_the_same_as_json(work, capsys):
     assert run(["inspect", work / "words"]) == 0
     page = capsys.readouterr().out
     assert "shortlister: none, all 3 labels are ranked" in page
-    assert re.search(rf"\nsize +{said['size']}\n", page)
+    assert re.search(rf"\nroom +.* 0\.\d\d MiB\n.*\nsize +{said['size']}\n", page, re.DOTALL)
     assert run(["inspect", work / "train.svm", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == data.load(work / "train.svm").summary()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +61,19 @@ def _model(path: str) -> dict[str, Any]:
     facts |= _stages(model) if isinstance(model, MetaRanker) else _parameters(model)
     if choices := getattr(model, "choices_", []):
         facts["choices"] = list(choices)
-    size = sum(entry["bytes"] for entry in manifest["files"].values())
-    return facts | {"size": f"{size / 2**20:.2f} MiB in {len(manifest['files'])} files"}
+    files = {name: entry["bytes"] for name, entry in manifest["files"].items()}
+    if isinstance(model, MetaRanker):
+        facts["room"] = _room([source.name for source in model.fitted_.sources], files)
+    return facts | {"size": f"{sum(files.values()) / 2**20:.2f} MiB in {len(files)} files"}
+
+
+def _room(sources: list[str], files: dict[str, int]) -> list[str]:
+    """What the files of each source take, the most first; a file that several share counts for the first."""
+    room: Counter[str] = Counter()
+    for file, size in files.items():
+        of_source = re.match(r"model\.fitted\.sources\.(\d+)\.", file)
+        room["the rest" if of_source is None else sources[int(of_source[1])]] += size
+    return [f"{name} {size / 2**20:.2f} MiB" for name, size in room.most_common()]
 
 
 def _stages(model: MetaRanker) -> dict[str, Any]:
