@@ -129,6 +129,7 @@ template <typename Sum>
 Sum LabelMeanIndex::Products<Sum>::product_of_points(int32_t label) {
   of_points_.resize(spread_.size());
   const int64_t begin = index_.label_indptr_(label), end = index_.label_indptr_(label + 1);
+  if (begin == end) return Sum(0);
   for (int64_t r = begin; r < end; ++r) {
     const SparseRow point = index_.points_->row(index_.label_rows_(r));
     for (int64_t p = 0; p < point.size; ++p)

@@ -2,6 +2,9 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdlib>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "../cpu_level.h"
 #include "../parallel.h"
@@ -26,12 +29,20 @@ const char* compiler() {
 #endif
 }
 
+// What was freed in pieces stays with the process otherwise.
+void release_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.";
   metarank::choose_cpu_level(std::getenv("METARANK_CPU_LEVEL"));  // what it throws is an ImportError here
   m.def("cpu_level", &metarank::cpu_level, "The level of the processor whose kernels are used.");
+  m.def("release_memory", &release_memory, "Give freed memory back to the system, where it takes it.");
   m.def("cpu_levels", &metarank::cpu_levels, "The levels that this processor has, the least first.");
   m.def("compiler", &compiler, "What this module was compiled by.");
   metarank::set_interrupt_check(&python_interrupted);

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from sklearn.base import clone
 
+from metarank import _core
 from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.best_points import PointLists, ranked_points
@@ -297,6 +298,7 @@ class LocalStages:
 
     def fit_on_all(self, sources: list[Source]) -> list[Source]:
         """The sources with a copy of each scorer, fitted on all rows, which ranks new rows."""
+        _core.release_memory()  # of the fits without a fold, which were made of many small arrays
         with single_threaded_blas():
             return self._with_scorers(
                 sources, lambda scorer: clone(scorer).fit(self.data.view(), n_jobs=self.n_jobs)
