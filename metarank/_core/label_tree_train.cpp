@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <span>
 
 #include "arrays.h"
@@ -44,6 +45,10 @@ struct Blocks {
             static_cast<int64_t>(e.bucket_offset.size()) - 1, static_cast<int32_t>(e.bias.size()), e.shift};
   }
 };
+
+// A negative weight counts so many times when weights are dropped: what speaks against a label is spread over more
+// features than what speaks for it.
+constexpr float kNegative = -2.0f;
 
 // The rows below each node, ascending, with the largest relevance of any label there; 1 for all rows at a root.
 class RowsBelow {
@@ -147,6 +152,10 @@ class Trainer {
     rows.start.assign(1, 0);
     rows.feature.clear();
     rows.value.clear();
+    size_t n_values = 0;
+    for (const Relevant& r : w.reaching) n_values += static_cast<size_t>(X_.row(r.row).size);
+    rows.feature.reserve(n_values);
+    rows.value.reserve(n_values);
     rows.sq_norm.resize(m);
     rows.cost.resize(m);
     for (size_t i = 0; i < m; ++i) {
@@ -224,7 +233,7 @@ class Trainer {
         for (int j = 0; j < n_labels; ++j) {
           const float weight = W[static_cast<size_t>(number) * kLabelLanes + static_cast<size_t>(j)];
           *entry = {number, static_cast<uint8_t>(group - first + j), weight};
-          entry += std::fabs(weight) > threshold;
+          entry += std::max(weight, kNegative * weight) > threshold;
         }
         w.count[number] += static_cast<uint32_t>(entry - none);
       }
@@ -273,21 +282,20 @@ class Trainer {
   LaneOptions lanes_;
 };
 
-// The leaf nodes, not trained yet, that each row of X reaches in each tree, at most `options.visitors` of them.
-Visitors leaf_visitors(const HierarchyView& tree, const Blocks& blocks, const SparseRows& X, int64_t n_features,
-                       const LabelTreeOptions& options, int n_threads) {
+// The leaf nodes, not trained yet, that each row of X reaches below a root, at most `options.visitors` of them.
+Visitors leaf_visitors(const HierarchyView& tree, int32_t root, const Blocks& blocks, const SparseRows& X,
+                       int64_t n_features, const LabelTreeOptions& options, int n_threads) {
   constexpr int64_t kRows = 1024;
   const int64_t n_blocks = (X.n_rows + kRows - 1) / kRows;
-  const auto n_trees = static_cast<int64_t>(tree.roots.shape(0));
-  std::vector<std::vector<Visit>> reached(static_cast<size_t>(n_trees * n_blocks));
-  parallel_for(n_trees * n_blocks, n_threads, 1, [&](int64_t task, int64_t, int) {
-    const int64_t first = task % n_blocks * kRows, n = std::min(kRows, X.n_rows - first);
+  std::vector<std::vector<Visit>> reached(static_cast<size_t>(n_blocks));
+  parallel_for(n_blocks, n_threads, 1, [&](int64_t task, int64_t, int) {
+    const int64_t first = task * kRows, n = std::min(kRows, X.n_rows - first);
     std::vector<SparseRow> rows;
     for (int64_t i = 0; i < n; ++i) rows.push_back(X.row(first + i));
     TopLists leaves;
     leaves.reset(n, options.visitors);
     TreeSearch(n_features).run(
-        rows, tree.roots(task / n_blocks), options.visitors, options.link, blocks,
+        rows, root, options.visitors, options.link, blocks,
         [&](const Visit& visit) {
           const int64_t b = blocks.node_block[visit.node];
           const bool trained = b < blocks.node_block[visit.node + 1] && !blocks.encoded[b].bias.empty();
@@ -309,6 +317,7 @@ Visitors leaf_visitors(const HierarchyView& tree, const Blocks& blocks, const Sp
   Visitors out(blocks.node_block.size() - 1);
   for (const auto& visits : reached)
     for (const Visit& v : visits) out[v.node].push_back(v.row);
+  out[root].clear();  // all rows are below
   return out;
 }
 
@@ -354,34 +363,49 @@ TrainedTrees train_label_trees(const CsrView& rows, const LabelRows& labels, con
   Blocks blocks(tree.child_start);
   Visitors visitors(static_cast<size_t>(n_nodes));
   const Trainer trainer(X, order, below, visitors, row_cost, options);
-  std::vector<Worker> workers(static_cast<size_t>(std::max(1, n_threads)));
-  const auto train = [&](const std::vector<int64_t>& nodes) {
-    // The longest tasks first, so that no thread is left with a root at the end.
-    std::vector<std::pair<int64_t, int64_t>> tasks;
-    for (const int64_t node : nodes) {
-      const size_t n_rows = below.of(node).size() + visitors[node].size();
-      const int64_t groups = (tree.child_start(node + 1) - tree.child_start(node) + kLabelLanes - 1) / kLabelLanes;
-      tasks.emplace_back(-static_cast<int64_t>(n_rows) * (groups + 1), node);
-    }
-    std::sort(tasks.begin(), tasks.end());
-    parallel_for(static_cast<int64_t>(tasks.size()), n_threads, 1, [&](int64_t at, int64_t, int worker) {
-      trainer.train(tasks[at].second, blocks, workers[worker]);
+  std::vector<Worker> workers;
+  const auto train = [&](const std::vector<int64_t>& nodes, const auto& trained) {
+    workers = std::vector<Worker>(static_cast<size_t>(std::max(1, n_threads)));
+    parallel_for(static_cast<int64_t>(nodes.size()), n_threads, 1, [&](int64_t at, int64_t, int worker) {
+      trainer.train(nodes[at], blocks, workers[worker]);
+      trained(nodes[at]);
     });
   };
   std::vector<int64_t> inner, leaves;
+  std::vector<char> ready(static_cast<size_t>(n_nodes), 0);
   for (int64_t node = 0; node < n_nodes; ++node) {
     const int32_t* child = tree.child.data();
-    const bool leads_on = std::any_of(child + tree.child_start(node), child + tree.child_start(node + 1),
-                                      [](int32_t c) { return c >= 0; });
-    (leads_on ? inner : leaves).push_back(node);
+    ready[node] = std::any_of(child + tree.child_start(node), child + tree.child_start(node + 1),
+                              [](int32_t c) { return c >= 0; });
+    if (ready[node]) inner.push_back(node);
   }
-  train(inner);
-  if (options.visitors > 0) {
-    visitors = leaf_visitors(tree, blocks, X, rows.n_columns, options, n_threads);
-    for (size_t t = 0; t < tree.roots.shape(0); ++t) visitors[tree.roots(t)].clear();  // all rows are below
+  // The longest tasks first, so that no thread is left with a root at the end.
+  const auto n_steps = [&](int64_t node) {
+    const int64_t groups = (tree.child_start(node + 1) - tree.child_start(node) + kLabelLanes - 1) / kLabelLanes;
+    return static_cast<int64_t>(below.of(node).size()) * (groups + 1);
+  };
+  std::stable_sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) { return n_steps(a) > n_steps(b); });
+  train(inner, [](int64_t) {});
+  // Tree by tree, the leaves in order, so that few wait for one before them when they are collected.
+  WeightCollector collector;
+  std::mutex mutex;
+  int64_t next = 0;
+  for (size_t t = 0; t + 1 < tree_start.size(); ++t) {
+    if (options.visitors > 0)
+      visitors = leaf_visitors(tree, tree.roots(t), blocks, X, rows.n_columns, options, n_threads);
+    leaves.clear();
+    for (int64_t node = tree_start[t]; node < tree_start[t + 1]; ++node)
+      if (!ready[node]) leaves.push_back(node);
+    train(leaves, [&](int64_t leaf) {
+      const std::lock_guard lock(mutex);
+      ready[leaf] = 1;
+      for (; next < tree_start[t + 1] && ready[next]; ++next)
+        for (int64_t b = blocks.node_block[next]; b < blocks.node_block[next + 1]; ++b)
+          collector.append(std::move(blocks.encoded[b]));
+    });
   }
-  train(leaves);
-  return {concatenate(std::move(blocks.encoded), std::move(blocks.node_block)), std::move(frac)};
+  workers.clear();
+  return {std::move(collector).collected(std::move(blocks.node_block)), std::move(frac)};
 }
 
 }  // namespace metarank

@@ -10,19 +10,14 @@ namespace metarank {
 
 namespace {
 
-constexpr float kLargestInt16 = 32767.0f;
+constexpr float kLargestInt8 = 127.0f;
 constexpr int kLargestShift = 16;
-constexpr int64_t kRowsPerBucket = 3;
+constexpr int64_t kRowsPerBucket = 5;
 
-void append(std::vector<uint8_t>& bytes, const void* p, size_t n) {
-  const auto* b = static_cast<const uint8_t*>(p);
-  bytes.insert(bytes.end(), b, b + n);
-}
-
-template <typename T>
-void append(std::vector<T>& all, std::vector<T>& part) {
-  all.insert(all.end(), part.begin(), part.end());
-  part = {};
+// A number in one byte or two.
+void append(std::vector<uint8_t>& bytes, int low_bytes, size_t number) {
+  bytes.push_back(static_cast<uint8_t>(number));
+  if (low_bytes == 2) bytes.push_back(static_cast<uint8_t>(number >> 8));
 }
 
 // The scale of each slot; 0 where the largest weight is too small to divide by.
@@ -30,12 +25,12 @@ std::vector<float> scales(const RawBlock& block) {
   std::vector<float> scale(block.bias.size(), 0.0f);
   for (size_t e = 0; e < block.weight.size(); ++e)
     scale[block.slot[e]] = std::max(scale[block.slot[e]], std::fabs(block.weight[e]));
-  for (float& s : scale) s = s / kLargestInt16 >= FLT_MIN ? s / kLargestInt16 : 0.0f;
+  for (float& s : scale) s = s / kLargestInt8 >= FLT_MIN ? s / kLargestInt8 : 0.0f;
   return scale;
 }
 
-int16_t quantise(float w, float scale) {
-  return scale == 0.0f ? 0 : static_cast<int16_t>(std::clamp(std::nearbyint(w / scale), -kLargestInt16, kLargestInt16));
+int8_t quantise(float w, float scale) {
+  return scale == 0.0f ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(w / scale), -kLargestInt8, kLargestInt8));
 }
 
 int choose_shift(int64_t largest_feature, int64_t n_rows) {
@@ -64,10 +59,10 @@ EncodedBlock encode(const RawBlock& block) {
   for (size_t r = 0; r < block.feature.size(); ++r) {
     Row row{block.feature[r], static_cast<uint32_t>(entries.size() / kEntryBytes), 0};
     for (uint32_t e = block.row_start[r]; e < block.row_start[r + 1]; ++e) {
-      const int16_t w = quantise(block.weight[e], out.scale[block.slot[e]]);
+      const int8_t w = quantise(block.weight[e], out.scale[block.slot[e]]);
       if (w == 0) continue;
       entries.push_back(block.slot[e]);
-      append(entries, &w, sizeof w);
+      entries.push_back(static_cast<uint8_t>(w));
       ++row.count;
     }
     if (row.count > 0) rows.push_back(row);
@@ -76,6 +71,7 @@ EncodedBlock encode(const RawBlock& block) {
   const int64_t largest = rows.empty() ? -1 : rows.back().feature;
   const int shift = rows.empty() ? 0 : choose_shift(largest, static_cast<int64_t>(rows.size()));
   const int64_t n_buckets = rows.empty() ? 0 : (largest >> shift) + 1;
+  const int low_bytes = shift <= 8 ? 1 : 2;
   out.shift = static_cast<uint8_t>(shift);
   out.bucket_offset.reserve(static_cast<size_t>(n_buckets) + 1);
   out.data.reserve(entries.size() + 5 * rows.size() + 2);
@@ -85,18 +81,13 @@ EncodedBlock encode(const RawBlock& block) {
     size_t end = begin;
     while (end < rows.size() && (rows[end].feature >> shift) == bucket) ++end;
     if (begin == end) continue;
-    const auto n = static_cast<uint16_t>(end - begin - 1);
-    append(out.data, &n, sizeof n);
-    for (size_t r = begin; r < end; ++r) {
-      const auto low = static_cast<uint16_t>(rows[r].feature & ((1 << shift) - 1));
-      if (shift <= 8)
-        out.data.push_back(static_cast<uint8_t>(low));
-      else
-        append(out.data, &low, sizeof low);
-    }
+    append(out.data, low_bytes, end - begin - 1);
+    for (size_t r = begin; r < end; ++r)
+      append(out.data, low_bytes, static_cast<size_t>(rows[r].feature & ((1 << shift) - 1)));
     for (size_t r = begin; r < end; ++r) out.data.push_back(static_cast<uint8_t>(rows[r].count - 1));
     const size_t last = rows[end - 1].first + rows[end - 1].count;
-    append(out.data, entries.data() + kEntryBytes * rows[begin].first, kEntryBytes * (last - rows[begin].first));
+    out.data.insert(out.data.end(), entries.data() + kEntryBytes * rows[begin].first,
+                    entries.data() + kEntryBytes * last);
     begin = end;
   }
   require(out.data.size() <= std::numeric_limits<uint32_t>::max(), "a block must take less than 4 GiB");
@@ -104,40 +95,32 @@ EncodedBlock encode(const RawBlock& block) {
   return out;
 }
 
-WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, std::vector<int64_t>&& node_block) {
-  WeightArrays all;
-  all.node_block = std::move(node_block);
-  size_t n_bytes = kBlockPadding, n_offsets = 0, n_slots = 0;
-  for (const EncodedBlock& b : blocks) {
-    n_bytes += b.data.size();
-    n_offsets += b.bucket_offset.size();
-    n_slots += b.bias.size();
-  }
-  all.data.reserve(n_bytes);
-  all.bucket_offset.reserve(n_offsets);
-  all.bias.reserve(n_slots);
-  all.scale.reserve(n_slots);
-  for (EncodedBlock& b : blocks) {
-    all.shift.push_back(b.shift);
-    append(all.bucket_offset, b.bucket_offset);
-    append(all.data, b.data);
-    append(all.bias, b.bias);
-    append(all.scale, b.scale);
-    all.bucket_start.push_back(static_cast<int64_t>(all.bucket_offset.size()));
-    all.data_start.push_back(static_cast<int64_t>(all.data.size()));
-    all.block_slot.push_back(static_cast<int64_t>(all.bias.size()));
-  }
-  all.data.resize(all.data.size() + kBlockPadding, 0);
-  return all;
+void WeightCollector::append(EncodedBlock&& block) {
+  data_.append(block.data);
+  bucket_offset_.append(block.bucket_offset);
+  all_.shift.push_back(block.shift);
+  all_.bias.insert(all_.bias.end(), block.bias.begin(), block.bias.end());
+  all_.scale.insert(all_.scale.end(), block.scale.begin(), block.scale.end());
+  all_.bucket_start.push_back(static_cast<int64_t>(bucket_offset_.size()));
+  all_.data_start.push_back(static_cast<int64_t>(data_.size()));
+  all_.block_slot.push_back(static_cast<int64_t>(all_.bias.size()));
+  block = {};
+}
+
+WeightArrays WeightCollector::collected(std::vector<int64_t>&& node_block) && {
+  all_.node_block = std::move(node_block);
+  all_.data = std::move(data_).joined(kBlockPadding);
+  all_.bucket_offset = std::move(bucket_offset_).joined(0);
+  return std::move(all_);
 }
 
 namespace {
 
 void require_block(const WeightBlock& block, int64_t n_bytes, int64_t n_features) {
-  using weight_blocks::load16;
+  using weight_blocks::load;
   const auto shift = static_cast<int64_t>(block.shift);
   require(block.shift <= kLargestShift, "shift must be at most 16");
-  const int64_t low_bytes = block.shift <= 8 ? 1 : 2;
+  const int32_t low_bytes = block.shift <= 8 ? 1 : 2;
   require(block.bucket_offset[0] == 0 && block.bucket_offset[block.n_buckets] == n_bytes,
           "bucket_offset must start at 0 and end at the block's number of bytes");
   require(block.n_buckets == 0 || (block.n_buckets - 1) << shift < n_features,
@@ -149,16 +132,16 @@ void require_block(const WeightBlock& block, int64_t n_bytes, int64_t n_features
     const uint8_t* p = block.data + block.bucket_offset[b];
     const uint8_t* end = block.data + block.bucket_offset[b + 1];
     if (p == end) continue;
-    require(end - p >= 2, "a bucket must hold at least one row");
-    const int64_t n = static_cast<int64_t>(load16(p)) + 1;
-    p += 2;
+    require(end - p >= low_bytes, "a bucket must hold at least one row");
+    const int64_t n = static_cast<int64_t>(load(p, low_bytes)) + 1;
+    p += low_bytes;
     require(end - p >= n * (low_bytes + 1), "a bucket must hold all its rows");
     const uint8_t* lows = p;
     const uint8_t* counts = p + n * low_bytes;
     p = counts + n;
     int64_t previous = -1;
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t low = low_bytes == 1 ? lows[i] : load16(lows + 2 * i);
+      const int64_t low = load(lows + low_bytes * i, low_bytes);
       require(low > previous && low < (int64_t{1} << shift), "features must ascend within their bucket");
       require((b << shift) + low < n_features, "features of the weights must lie below n_features");
       previous = low;
