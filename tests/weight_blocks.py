@@ -14,8 +14,8 @@ NAMES = ("node_block", "block_slot", "bucket_start", "data_start", *TYPES)
 
 
 def rounded(W: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Each slot's scale, and its weights as multiples of it, from -32767 to 32767."""
-    scale = np.abs(W).max(axis=1).toarray().ravel().astype(np.float32) / np.float32(32767)
+    """Each slot's scale, and its weights as multiples of it, from -127 to 127."""
+    scale = np.abs(W).max(axis=1).toarray().ravel().astype(np.float32) / np.float32(127)
     scale = np.where(scale >= np.finfo(np.float32).tiny, scale, np.float32(0))
     by = np.repeat(np.where(scale > 0, scale, np.inf), np.diff(W.indptr))
     return scale, np.rint(W.data / by.astype(np.float32))
@@ -33,7 +33,7 @@ def encode(W: sp.csr_array, bias: np.ndarray, node_start: np.ndarray) -> dict[st
             part = Q[begin:end].tocoo()
             for feature, slot, step in sorted(zip(*part.coords[::-1], part.data)):
                 if step:
-                    rows[int(feature)] = rows.get(int(feature), b"") + struct.pack("<Bh", slot, int(step))
+                    rows[int(feature)] = rows.get(int(feature), b"") + struct.pack("<Bb", slot, int(step))
             add_block(out, rows)
             out["block_slot"].append(end)
         out["node_block"].append(len(out["shift"]))
@@ -43,9 +43,9 @@ def encode(W: sp.csr_array, bias: np.ndarray, node_start: np.ndarray) -> dict[st
 
 
 def add_block(out: dict[str, list], rows: dict[int, bytes]) -> None:
-    """Of each feature of a block its entries, in buckets of about four features."""
+    """Of each feature of a block its entries, in buckets of about seven features."""
     largest, shift = max(rows, default=-1), 0
-    while rows and shift < 16 and ((largest >> shift) + 1) * 3 > len(rows):
+    while rows and shift < 16 and ((largest >> shift) + 1) * 5 > len(rows):
         shift += 1
     start, buckets = len(out["data"]), dict[int, list[int]]()
     for f in rows:
@@ -54,9 +54,8 @@ def add_block(out: dict[str, list], rows: dict[int, bytes]) -> None:
         out["bucket_offset"].append(len(out["data"]) - start)
         if inside := buckets.get(bucket):
             lows = [f & ((1 << shift) - 1) for f in inside]
-            out["data"] += struct.pack("<H", len(inside) - 1)
-            out["data"] += struct.pack(f"<{len(lows)}{'B' if shift <= 8 else 'H'}", *lows)
-            out["data"] += bytes(len(rows[f]) // 3 - 1 for f in inside) + b"".join(rows[f] for f in inside)
+            out["data"] += struct.pack(f"<{len(lows) + 1}{'B' if shift <= 8 else 'H'}", len(lows) - 1, *lows)
+            out["data"] += bytes(len(rows[f]) // 2 - 1 for f in inside) + b"".join(rows[f] for f in inside)
     out["bucket_offset"].append(len(out["data"]) - start)
     out["shift"].append(shift)
     out["bucket_start"].append(len(out["bucket_offset"]))
@@ -72,16 +71,17 @@ def decode(arrays: dict[str, np.ndarray], n_features: int) -> sp.csr_array:
         for bucket, (at, end) in enumerate(pairwise(offsets)):
             if at == end:
                 continue
-            n, low = struct.unpack_from("<H", data, at)[0] + 1, "B" if shift <= 8 else "H"
-            lows = struct.unpack_from(f"<{n}{low}", data, at + 2)
-            at += 2 + n * struct.calcsize(low)
+            low = "B" if shift <= 8 else "H"
+            n = struct.unpack_from(f"<{low}", data, at)[0] + 1
+            lows = struct.unpack_from(f"<{n + 1}{low}", data, at)[1:]
+            at += (n + 1) * struct.calcsize(low)
             counts, at = data[at : at + n], at + n
             for feature, count in zip(lows, counts):
                 for _ in range(count + 1):
-                    slot, step = struct.unpack_from("<Bh", data, at)
+                    slot, step = struct.unpack_from("<Bb", data, at)
                     slots.append(arrays["block_slot"][b] + slot)
                     features.append((bucket << shift) + feature)
                     values.append(arrays["scale"][slots[-1]] * np.float32(step))
-                    at += 3
+                    at += 2
     W = sp.coo_array((values, (slots, features)), shape=(len(arrays["bias"]), n_features), dtype=np.float32)
     return W.tocsr()

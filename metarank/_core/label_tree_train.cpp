@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <mutex>
 #include <span>
 
@@ -49,6 +50,25 @@ struct Blocks {
 // A negative weight counts so many times when weights are dropped: what speaks against a label is spread over more
 // features than what speaks for it.
 constexpr float kNegative = -2.0f;
+
+inline bool is_kept(float weight, float threshold) { return std::max(weight, kNegative * weight) > threshold; }
+
+// Of sixteen classifiers the squared length over that of the weights kept: times it, these have the inner product with
+// all weights that all had, so that classifiers of many small weights do not fall behind.
+struct Lengths {
+  float ratio[kLabelLanes];
+
+  Lengths(const float* W, size_t n_features, float threshold) {
+    float all[kLabelLanes] = {0}, kept[kLabelLanes] = {0};
+    for (size_t f = 0; f < n_features; ++f, W += kLabelLanes)
+      for (int j = 0; j < kLabelLanes; ++j) {
+        const float square = W[j] * W[j];
+        all[j] += square;
+        kept[j] += is_kept(W[j], threshold) ? square : 0.0f;
+      }
+    for (int j = 0; j < kLabelLanes; ++j) ratio[j] = kept[j] > 0.0f ? all[j] / kept[j] : 1.0f;
+  }
+};
 
 // The rows below each node, ascending, with the largest relevance of any label there; 1 for all rows at a root.
 class RowsBelow {
@@ -225,6 +245,7 @@ class Trainer {
       const uint64_t seed = hash_pair(options_.seed, static_cast<uint64_t>(group));
       train_lanes(w.rows, lanes_, n_labels, seed, w.lanes);
       const float* W = w.lanes.weights.data();
+      const Lengths lengths(W, w.feature.size(), threshold);
       // Room for all, and a step on where one stays: which do is no pattern that a branch could learn.
       w.entries.resize(std::max(w.entries.size(), n_entries + w.feature.size() * static_cast<size_t>(n_labels)));
       Worker::Entry* entry = w.entries.data() + n_entries;
@@ -232,8 +253,8 @@ class Trainer {
         const Worker::Entry* const none = entry;
         for (int j = 0; j < n_labels; ++j) {
           const float weight = W[static_cast<size_t>(number) * kLabelLanes + static_cast<size_t>(j)];
-          *entry = {number, static_cast<uint8_t>(group - first + j), weight};
-          entry += std::max(weight, kNegative * weight) > threshold;
+          *entry = {number, static_cast<uint8_t>(group - first + j), weight * lengths.ratio[j]};
+          entry += is_kept(weight, threshold);
         }
         w.count[number] += static_cast<uint32_t>(entry - none);
       }

@@ -260,7 +260,11 @@ def test_small_weights_are_dropped():
     full, pruned = small(Parabel, prune=0.0).fit(X, Y), small(Parabel, prune=0.3).fit(X, Y)
     (W, bias), (P, pruned_bias) = edges(full), edges(pruned)
     inner = np.isin(full.hierarchy_.slot_node, full.hierarchy_.roots)
-    np.testing.assert_allclose(P[inner], np.where(np.abs(W[inner]) > 0.3, W[inner], 0), atol=2e-3)
+    W, P = W[inner], P[inner]
+    kept = np.where((W > 0.3) | (W < -0.15), W, 0)
+    longer = (W**2).sum(1) / (kept**2).sum(1)  # the others take over the length of what is dropped
+    clear = np.minimum(np.abs(W - 0.3), np.abs(W + 0.15)) > 1e-2  # of the threshold, in 8 bits
+    np.testing.assert_allclose(P[clear], (kept * longer[:, None])[clear], atol=2e-2)
     np.testing.assert_array_equal(pruned_bias[inner], bias[inner])
 
 
@@ -359,7 +363,7 @@ def test_a_row_of_weight_two_counts_twice():
         twice = with_solver(cls, **EXACT, hierarchy=tree).fit(sp.vstack([X, X[:40]]), sp.vstack([Y, Y[:40]]))
         plain = with_solver(cls, **EXACT, hierarchy=tree).fit(X, Y)
         a, b, c = (np.exp(m.score(X, pairs)[cls.column]) for m in (weighted, twice, plain))
-        np.testing.assert_allclose(a, b, atol=2e-3)
+        np.testing.assert_allclose(a, b, atol=5e-3)  # weights are stored in 8 bits
         assert np.abs(a - c).max() > 2e-2
 
 

@@ -59,12 +59,14 @@ _PROPOSED = 100
 # classifiers see the irrelevant points of a later search. Dual coordinate descent stops at this violation of
 # the optimality conditions (tolerance), or after so many passes over the points (max_epochs), the first two
 # of which omit visitors. The logistic loss, which estimates relevances, does best without visitors.
-_HINGED = {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5}
+_HINGED = {"C": 1.0, "prune": 0.17, "visitors": 20, "tolerance": 0.1, "max_epochs": 5}
 SOLVER: dict[str, dict[str, float]] = {
     "hinge": _HINGED,
     "squared_hinge": _HINGED,
-    "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
+    "logistic": {"C": 10.0, "prune": 0.7, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
+# What is dropped of weights where relevances differ: many shares are small then, and their classifiers' weights too.
+_PRUNED_OF_GRADES = 0.2
 
 
 @with_parameters
@@ -77,7 +79,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
     beam: int = 10
     loss: str = "auto"
     C: float | None = None
-    prune: float = 0.1
+    prune: float | None = None
     hierarchy: Any = None
     label_vectors: Any = None
     random_state: Any = 0
@@ -130,7 +132,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
         check_choice("cost", self.cost, ("sum", "mean"))
         if self.C is not None:
             check_real("C", self.C, _LEAST, _MOST, "a positive number, at most 1e6")
-        check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
+        if self.prune is not None:
+            check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
         check_relevance(self.relevance, self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
@@ -161,7 +164,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             labels=(by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32), by_label.data),
             row_cost=weight.astype(np.float32),
             hierarchy=(tree.roots, tree.child_start, tree.child),
-            options=self._options(seed),
+            options=self._options(seed, graded=bool(np.any(Y.data != 1))),
             n_threads=n_jobs,
         )
         # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
@@ -195,8 +198,9 @@ class LabelTree(PointProposer, ShortlistingTrees):
         )
         return tree
 
-    def _options(self, seed: int) -> Any:
+    def _options(self, seed: int, *, graded: bool) -> Any:
         solver = self.solver[self._loss]
+        prune = self.prune if self.prune is not None else _PRUNED_OF_GRADES if graded else solver["prune"]
         return _core.LabelTreeOptions(
             loss=LOSSES[self._loss],
             C=float(solver["C"] if self.C is None else self.C),
@@ -204,7 +208,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             tolerance=float(solver["tolerance"]),
             max_epochs=int(solver["max_epochs"]),
             bias=1.0,
-            threshold=float(self.prune),
+            threshold=float(prune),
             visitors=int(solver["visitors"]),
             link=self._link,
             seed=seed,

@@ -34,8 +34,10 @@ class Parabel(LabelTree):
         Weight of the loss against ``1/2 ||w||^2``, which includes the bias (the weight of a constant feature
         1). None is 1 for a hinge loss and 10 for the logistic loss. It matters more than any other parameter:
         choose it by cross-validation.
-    prune : float
-        Weights of at most this absolute value are dropped.
+    prune : float or None
+        Weights of at most this value are dropped, and negative ones down to minus half of it; a classifier's
+        other weights grow in turn by its squared length over theirs. None is .17 for a hinge loss and .7 for
+        the logistic loss, .2 where relevances differ. 0 drops none.
     hierarchy : Hierarchy or None
         Your own label trees; see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`. `n_trees`,
         `branching`, `max_leaf` and `balanced` are then ignored.
