@@ -34,7 +34,7 @@ struct LabelTreeOptions {
   double tolerance;
   int max_epochs;
   double bias;       // value of the constant feature; 0 for none
-  double threshold;  // smaller weights are dropped, negative ones up to half of it; the others grow by as much
+  double threshold;  // smaller weights are dropped, negative ones up to half of it; the others make up for it
   int visitors;      // rows that a search with so wide a beam takes to a leaf are met there in training; 0 for none
   Link link;         // of that search
   uint64_t seed;

@@ -65,7 +65,7 @@ SOLVER: dict[str, dict[str, float]] = {
     "squared_hinge": _HINGED,
     "logistic": {"C": 10.0, "prune": 0.7, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
-# What is dropped of weights where relevances differ: many shares are small then, and their classifiers' weights too.
+# What is dropped of weights where relevances differ: small shares make for small weights.
 _PRUNED_OF_GRADES = 0.2
 
 
