@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-TYPES = {"shift": np.uint8, "bucket_offset": np.uint32, "data": np.uint8}
-TYPES |= {"bias": np.float32, "scale": np.float32}
+TYPES = dict(shift=np.uint8, bucket_offset=np.uint32, data=np.uint8, bias=np.float32, scale=np.float32)
 NAMES = ("node_block", "block_slot", "bucket_start", "data_start", *TYPES)
 
 

@@ -53,8 +53,9 @@ constexpr float kNegative = -2.0f;
 
 inline bool is_kept(float weight, float threshold) { return std::max(weight, kNegative * weight) > threshold; }
 
-// Of sixteen classifiers the squared length over that of the weights kept: times it, these have the inner product with
-// all weights that all had, so that classifiers of many small weights do not fall behind.
+// Of sixteen classifiers the square root of their length over that of the weights kept, which are multiplied by it:
+// classifiers of many small weights would else fall behind. The whole ratio, or its square, lists rare labels higher at
+// the price of the first places where rows are long.
 struct Lengths {
   float ratio[kLabelLanes];
 
@@ -66,7 +67,7 @@ struct Lengths {
         all[j] += square;
         kept[j] += is_kept(W[j], threshold) ? square : 0.0f;
       }
-    for (int j = 0; j < kLabelLanes; ++j) ratio[j] = kept[j] > 0.0f ? all[j] / kept[j] : 1.0f;
+    for (int j = 0; j < kLabelLanes; ++j) ratio[j] = kept[j] > 0.0f ? std::sqrt(std::sqrt(all[j] / kept[j])) : 1.0f;
   }
 };
 

@@ -63,7 +63,7 @@ _HINGED = {"C": 1.0, "prune": 0.17, "visitors": 20, "tolerance": 0.1, "max_epoch
 SOLVER: dict[str, dict[str, float]] = {
     "hinge": _HINGED,
     "squared_hinge": _HINGED,
-    "logistic": {"C": 10.0, "prune": 0.7, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
+    "logistic": {"C": 10.0, "prune": 0.6, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
 # What is dropped of weights where relevances differ: small shares make for small weights.
 _PRUNED_OF_GRADES = 0.2

@@ -36,8 +36,8 @@ class Parabel(LabelTree):
         choose it by cross-validation.
     prune : float or None
         Weights of at most this value are dropped, and negative ones down to minus half of it; a classifier's
-        other weights grow in turn by its squared length over theirs. None is .17 for a hinge loss and .7 for
-        the logistic loss, .2 where relevances differ. 0 drops none.
+        other weights grow in turn by the square root of its length over theirs. None is .17 for a hinge loss
+        and .6 for the logistic loss, .2 where relevances differ. 0 drops none.
     hierarchy : Hierarchy or None
         Your own label trees; see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`. `n_trees`,
         `branching`, `max_leaf` and `balanced` are then ignored.
