@@ -395,29 +395,28 @@ TrainedTrees train_label_trees(const CsrView& rows, const LabelRows& labels, con
   };
   std::vector<int64_t> inner, leaves;
   std::vector<char> ready(static_cast<size_t>(n_nodes), 0);
-  for (int64_t node = 0; node < n_nodes; ++node) {
-    const int32_t* child = tree.child.data();
-    ready[node] = std::any_of(child + tree.child_start(node), child + tree.child_start(node + 1),
-                              [](int32_t c) { return c >= 0; });
-    if (ready[node]) inner.push_back(node);
-  }
-  // The longest tasks first, so that no thread is left with a root at the end.
+  // The longest of the inner nodes first, so that no thread is left with a large one at the end.
   const auto n_steps = [&](int64_t node) {
     const int64_t groups = (tree.child_start(node + 1) - tree.child_start(node) + kLabelLanes - 1) / kLabelLanes;
     return static_cast<int64_t>(below.of(node).size()) * (groups + 1);
   };
-  std::stable_sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) { return n_steps(a) > n_steps(b); });
-  train(inner, [](int64_t) {});
   // Tree by tree, the leaves in order, so that few wait for one before them when they are collected.
   WeightCollector collector;
   std::mutex mutex;
   int64_t next = 0;
   for (size_t t = 0; t + 1 < tree_start.size(); ++t) {
+    inner.clear();
+    leaves.clear();
+    for (int64_t node = tree_start[t]; node < tree_start[t + 1]; ++node) {
+      const int32_t* child = tree.child.data();
+      ready[node] = std::any_of(child + tree.child_start(node), child + tree.child_start(node + 1),
+                                [](int32_t c) { return c >= 0; });
+      (ready[node] ? inner : leaves).push_back(node);
+    }
+    std::stable_sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) { return n_steps(a) > n_steps(b); });
+    train(inner, [](int64_t) {});
     if (options.visitors > 0)
       visitors = leaf_visitors(tree, tree.roots(t), blocks, X, rows.n_columns, options, n_threads);
-    leaves.clear();
-    for (int64_t node = tree_start[t]; node < tree_start[t + 1]; ++node)
-      if (!ready[node]) leaves.push_back(node);
     train(leaves, [&](int64_t leaf) {
       const std::lock_guard lock(mutex);
       ready[leaf] = 1;

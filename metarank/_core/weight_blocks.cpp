@@ -92,6 +92,7 @@ EncodedBlock encode(const RawBlock& block) {
   }
   require(out.data.size() <= std::numeric_limits<uint32_t>::max(), "a block must take less than 4 GiB");
   out.bucket_offset.push_back(static_cast<uint32_t>(out.data.size()));
+  out.data.shrink_to_fit();  // blocks of inner nodes wait for those of the leaves
   return out;
 }
 
