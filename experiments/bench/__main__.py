@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     cells = [cell for study in studies for cell in study.cells(chosen)]
     lines = bench.carry_out(cells, again=options.again, run=not options.of)
     if options.keep_peers:
-        keep_peers([line for line in lines if line["peer"] and "failed" not in line])
+        keep_peers([line for line in lines if line["peer"]])
     whole = clean and not options.sets
     for study in studies:
         command = f"make bench{'-large' if study.large else ''}"

@@ -67,7 +67,7 @@ class Bench:
             wanted = []
         progress = Progress(len(wanted))
         for alone in (False, True):
-            part = [cell for cell in wanted if cell.study.alone is alone]
+            part = [cell for cell in wanted if cell.alone is alone]
             free: queue.Queue[str] = queue.Queue()
             for those in [",".join(map(str, cores))] if alone else map(str, cores):
                 free.put(those)
@@ -89,7 +89,7 @@ class Bench:
         folder, what = self.sets / cell.dataset, cell.study.measure
         python = peer_environments.python_of(cell.system.peer, self.environments)
         if python is None:
-            return {"failed": f"{cell.system.peer} is not installed: make bench-setup"}
+            return {"failed": f"{cell.system.peer} is not installed: make bench-setup", "missing": True}
         with tempfile.TemporaryDirectory(dir=self.run) as scratch:
             out = Path(scratch).resolve() / "cell"
             job = {
@@ -162,6 +162,7 @@ def _read(file: Path) -> list[Figures]:
 
 
 def keep_peers(lines: Sequence[Figures]) -> None:
-    """Add lines of peers to `peers.jsonl`, in the place of older ones of the same cells."""
-    there = {line["key"]: line for line in _read(PEERS)} | {line["key"]: line for line in lines}
+    """Add lines of peers to `peers.jsonl`, in place of older ones; failures too, but for want of a peer."""
+    there = {line["key"]: line for line in _read(PEERS)}
+    there |= {line["key"]: {**line, "again": False} for line in lines if not line.get("missing")}
     PEERS.write_text("".join(json.dumps(there[key]) + "\n" for key in sorted(there)))

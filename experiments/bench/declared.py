@@ -62,7 +62,7 @@ class Study:
     measure : see `Measure`
     make : what makes a set that is not plain matrices, by the name of the set; see `sets.prepare`
     seeds : in one sitting; `large` says whether the study belongs to the long runs instead
-    alone : whether its cells have the machine to themselves, with all cores
+    alone : patterns of names of the sets whose cells have the machine to themselves, with all cores
     """
 
     name: str
@@ -74,7 +74,7 @@ class Study:
     make: Mapping[str, Callable[[Path], Figures]] = field(default_factory=dict, hash=False)
     seeds: int = 1
     large: bool = False
-    alone: bool = False
+    alone: tuple[str, ...] = ()
 
     def cells(self, sets: Sequence[str]) -> list[Cell]:
         return [
@@ -93,6 +93,10 @@ class Cell:
     dataset: str
     system: System
     seed: int
+
+    @property
+    def alone(self) -> bool:
+        return any(fnmatch(self.dataset, pattern) for pattern in self.study.alone)
 
     @property
     def key(self) -> str:

@@ -56,7 +56,7 @@ class GlobalCut(Cut):
         self.plug_in = plug_in
 
     def fit(self, lists: ScoredLists, metric: str) -> GlobalCut:
-        self.keep_best = lists.never_empty
+        self.keep_best: bool = lists.never_empty
         if self.plug_in or metric == "micro-f1":
             y = lists.probabilities if self.plug_in else lists.truth.astype(np.float64)
             sweep = lists.sweep(by_label=False, keep_best=self.keep_best)
@@ -135,7 +135,7 @@ class LabelCut(LabelThresholds, Cut):
 
     def fit(self, lists: ScoredLists, metric: str) -> LabelCut:
         counts_f1 = metric.endswith("f1")
-        self.keep_best = counts_f1 and lists.never_empty
+        self.keep_best: bool = counts_f1 and lists.never_empty
         self.index, group = lists.known
         k = len(self.index)
         n_relevant = np.bincount(group[lists.truth], minlength=k)
@@ -173,7 +173,7 @@ class HalfF1Cut(LabelThresholds, Cut):
     saved: ClassVar[Spec] = Spec(*BY_LABEL)
 
     def fit(self, lists: ScoredLists, metric: str) -> HalfF1Cut:
-        self.keep_best = lists.never_empty
+        self.keep_best: bool = lists.never_empty
         self.index, _ = lists.known
         sweep, p = lists.sweep(by_label=True, keep_best=self.keep_best), lists.probabilities
         everywhere = min(1.0, 2 * float(logistic(np.array([sweep.best_mean_f1(p)]))[0]))
@@ -201,7 +201,7 @@ class ExpectedF1Cut(Cut):
     keep_best: Annotated[bool, Flag("")]
 
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
-        self.keep_best = lists.never_empty
+        self.keep_best: bool = lists.never_empty
         self.unseen = lists.n_missed / max(1, lists.n_rows)
         return self
 

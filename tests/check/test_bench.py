@@ -137,7 +137,7 @@ def test_kept_lines_of_peers_are_marked_and_their_times_scaled(bench):
     now = line["yardstick_s"]
     shown = page_parts.scaled(lines[1], Lines(lines, {}))
     assert shown["train_s"] == pytest.approx(line["train_s"] * now / 0.1)
-    told = f"| peer | **35.0** | ~{page_parts.number(shown['train_s'])} |"
+    told = f"| peer | **{100 * line['quality']['']['P@1']:.1f}** | ~{page_parts.number(shown['train_s'])} |"
     assert told in study.page(Lines(lines, {"toy": {}}))
     # Of another set, a line stands for nothing.
     cells.keep_peers([{**line, "key": theirs.key, "peer": "omikuji", "checksum": "other"}])

@@ -166,7 +166,7 @@ STUDY = Study(
     page,
     Measure(limit=1800),
     make={name: maker(size) for name, size in SIZES.items()},
-    alone=True,
+    alone=("*",),
 )
 LARGE = replace(
     STUDY,

@@ -102,5 +102,5 @@ STUDY = Study(
     page,
     Measure(singles=200),
     make={name: few(n) for name, n in ROWS.items()},
-    alone=True,
+    alone=("*",),
 )

@@ -127,9 +127,9 @@ class TailClassifiers(LabelScorer):
         """
         self._check_params()
         kappa = self._chosen_name_weight(view, n_jobs)
-        self.means_ = self._means(view, kappa)
+        self.means_: LabelMeans = self._means(view, kappa)
         self.name_weight_ = kappa
-        self.label_text_ = view.label_text if kappa > 0 else None
+        self.label_text_: Any = view.label_text if kappa > 0 else None
         return self
 
     def tuned(self, view: TrainingView, *, n_jobs: int = 1) -> TailClassifiers:
