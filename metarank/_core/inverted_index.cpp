@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cpu_level.h"
+#include "float8.h"
 
 namespace metarank {
 
@@ -23,15 +24,23 @@ constexpr double kLateSteps = 254.0;  // of bytes; a length may be a rounding ab
 METARANK_KERNEL void to_bounds(float* sum, const float* inverse, float late, const uint8_t* of_late, float slack,
                                int64_t n, float* greatest) {
   constexpr int64_t kBlock = InvertedIndex::kBlock;
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    float bound[kBlock] = {0};
-    const int64_t size = n - begin < kBlock ? n - begin : kBlock;
-    for (int64_t i = 0; i < size; ++i)
-      bound[i] = sum[begin + i] * inverse[begin + i] + late * static_cast<float>(of_late[begin + i]) + slack;
-    for (int64_t i = 0; i < size; ++i) sum[begin + i] = bound[i];
-    for (int64_t width = kBlock / 2; width > 0; width /= 2)
-      for (int64_t i = 0; i < width; ++i) bound[i] = bound[i] > bound[i + width] ? bound[i] : bound[i + width];
-    greatest[begin / kBlock] = bound[0];
+  int64_t begin = 0;
+  for (; begin + kBlock <= n; begin += kBlock) {
+    float later[kBlock], most[8];
+    for (int64_t i = 0; i < kBlock; ++i) later[i] = late * static_cast<float>(of_late[begin + i]) + slack;
+    Float8 all = float8(0.0f);
+    for (int64_t i = 0; i < kBlock; i += 8) {
+      const Float8 bound = load_float8(sum + begin + i) * load_float8(inverse + begin + i) + load_float8(later + i);
+      store_float8(sum + begin + i, bound);
+      all = larger(all, bound);
+    }
+    store_float8(most, all);
+    float& first = greatest[begin / kBlock] = most[0];
+    for (int i = 1; i < 8; ++i) first = most[i] > first ? most[i] : first;
+  }
+  for (int64_t i = begin; i < n; ++i) {
+    sum[i] = sum[i] * inverse[i] + (late * static_cast<float>(of_late[i]) + slack);
+    greatest[begin / kBlock] = i > begin && greatest[begin / kBlock] > sum[i] ? greatest[begin / kBlock] : sum[i];
   }
 }
 

@@ -17,8 +17,7 @@ LabelTrees::LabelTrees(const In1<int32_t>& roots, const In1<int64_t>& child_star
       weights_(weights),
       link_(link),
       path_weight_(path_weight),
-      pool_(new_pool()),
-      pairs_pool_(new_pairs_pool()) {
+      pool_(new_pool()) {
   require(path_weight >= 0.0f && path_weight <= 1.0f, "path_weight must lie in [0, 1]");
   require(n_labels >= 0 && n_labels <= std::numeric_limits<int32_t>::max(), "n_labels must lie in [0, 2^31)");
   require(link >= Link::logistic && static_cast<int>(link) < kLinks, "link must be one of those of block_scores.h");
@@ -33,6 +32,9 @@ LabelTrees::LabelTrees(const In1<int32_t>& roots, const In1<int64_t>& child_star
   for (int64_t l = 0; l < n_costs; ++l)
     require(label_cost.data()[l] >= 0.0f && label_cost.data()[l] <= kLargestCost,
             "label_cost must lie in [0, largest_cost]");
+  float refused[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  edge_costs(link, refused, 8);
+  refused_ = refused[0];
   slot_cost_.assign(static_cast<size_t>(view.n_slots), 0.0f);
   slot_block_.resize(static_cast<size_t>(view.n_slots));
   slot_node_.resize(static_cast<size_t>(view.n_slots));

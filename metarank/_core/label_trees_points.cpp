@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 
 #include "label_trees.h"
 #include "top_lists.h"
@@ -20,6 +19,7 @@ namespace {
 constexpr int64_t kRowsPerChunk = 64;
 constexpr int64_t kRowsPerTask = 1 << 15;
 constexpr int64_t kLabelsPerBlock = 4096;
+constexpr int64_t kOfOneOfSeveral = 100;  // rows of a label that each of several trees finds at least
 
 using Points = std::vector<CostKey>;  // rows and the costs of their paths; of equal costs smaller rows come first
 
@@ -159,33 +159,30 @@ LabelLists LabelTrees::points(const CsrView& view, In1<double> frac, double fact
   require(static_cast<int64_t>(frac.shape(0)) == n_nodes(), "frac must have one entry a node");
   for (int64_t n = 0; n < n_nodes(); ++n) require(frac(n) >= 0 && frac(n) <= 1, "frac must lie in [0, 1]");
   std::vector<std::vector<Scored>> rows_of(static_cast<size_t>(n_labels_));
-  std::vector<uint64_t> pairs;  // row, label
+  const int64_t of_tree = n_trees() == 1 ? k : std::max(k, kOfOneOfSeveral);
   for (int64_t t = 0; t < n_trees(); ++t) {
-    const std::vector<Points> found = Descent(*this, X, frac.data(), factor, k, n_threads).search(roots_(t));
+    const std::vector<Points> found = Descent(*this, X, frac.data(), factor, of_tree, n_threads).search(roots_(t));
     for (size_t l = 0; l < found.size(); ++l)
       for (const CostKey& p : found[l]) {
-        if (n_trees() > 1) {
-          pairs.push_back(static_cast<uint64_t>(p.id()) << 32 | l);
-          continue;
-        }
-        float probability = p.cost();  // exact already
+        float probability = p.cost();
         probabilities(&probability, 1);
         rows_of[l].push_back({probability, p.id()});
       }
   }
-  // Every pair that one of several trees found, scored by all of them.
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  std::vector<int64_t> indptr(static_cast<size_t>(X.n_rows) + 1, 0);
-  std::vector<int32_t> labels;
-  for (const uint64_t pair : pairs) {
-    ++indptr[static_cast<size_t>(pair >> 32) + 1];
-    labels.push_back(static_cast<int32_t>(pair & 0xffffffffu));
+  // Means over the trees; a row that a tree does not find has probability 0 there.
+  const auto by_row = [](const Scored& a, const Scored& b) { return a.label < b.label; };
+  for (std::vector<Scored>& rows : rows_of) {
+    std::stable_sort(rows.begin(), rows.end(), by_row);
+    size_t n = 0;
+    for (const Scored& row : rows) {
+      if (n > 0 && rows[n - 1].label == row.label)
+        rows[n - 1].score += row.score;
+      else
+        rows[n++] = row;
+    }
+    rows.resize(n);
+    for (Scored& row : rows) row.score = static_cast<float>(row.score / static_cast<double>(n_trees()));
   }
-  std::partial_sum(indptr.begin(), indptr.end(), indptr.begin());
-  const Array1<float> mean = std::get<0>(score_pairs(view, view_of(indptr), view_of(labels), false, n_threads));
-  for (size_t p = 0; p < pairs.size(); ++p)
-    rows_of[labels[p]].push_back({mean.values[p], static_cast<int32_t>(pairs[p] >> 32)});
   return ListsOfRows::of(n_labels_, n_threads, kLabelsPerBlock, [&](int64_t begin, int64_t end, ListsOfRows& lists) {
     for (int64_t l = begin; l < end; ++l) {
       keep_best(rows_of[l], k);

@@ -273,16 +273,18 @@ PlanSource plan_trees(const LabelTrees& trees, int64_t width, int64_t least_prop
   return PlanSource([=, &trees](const PlanRows& rows) {
     const auto unit = std::make_shared<Array1<float>>(unit_rows(rows.X.indptr, rows.X.data));
     const CsrView X{rows.X.indptr, rows.X.indices, view_of(*unit)};
+    const auto reached = std::make_shared<Reached>();
     return AtWork{[=, &trees](int64_t k) {
                     k = std::min(k, std::max<int64_t>(1, trees.n_labels()));
                     const int64_t of_tree = trees.n_trees() == 1 ? k : std::max(k, least_proposed);
-                    auto [indptr, labels, scores, _] = trees.beam(X, width, k, of_tree, false, kOne);
-                    for (float& score : scores.values) score *= scale;
-                    return LabelLists{std::move(indptr), std::move(labels), std::move(scores)};
+                    LabelLists lists = trees.beam(X, width, k, of_tree, kOne, reached.get());
+                    for (float& score : lists.scores.values) score *= scale;
+                    return lists;
                   },
                   [=, &trees](const PlanPairs& pairs, PlanColumns& out) {
                     const auto n_trees = static_cast<size_t>(trees.n_trees());
-                    auto [mean, by_tree] = trees.score_pairs(X, pairs.indptr, pairs.labels, n_trees > 1, kOne);
+                    auto [mean, by_tree] = trees.score_pairs(X, width, pairs.indptr, pairs.labels, n_trees > 1, kOne,
+                                                             reached->empty() ? nullptr : reached.get());
                     for (float& p : mean.values) p = static_cast<float>(elementary::log(std::max(p, least)));
                     out.add(std::move(mean));
                     for (size_t t = 0; by_tree && t < n_trees; ++t) {

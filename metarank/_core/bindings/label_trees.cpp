@@ -105,10 +105,16 @@ void bind_label_trees(nb::module_& m) {
         new (self) LabelTrees(roots, child_start, child, n_labels, weights, link, path_weight, label_cost);
       },
       {"roots", "child_start", "child", "n_labels", "weights", "link", "path_weight", "label_cost"});
-  bind(trees, "beam", &LabelTrees::beam, {"X", "beam", "k", "tree_k", "per_tree", "n_threads"},
-       "(indptr, labels, mean probabilities, per-tree log-probabilities or None) of each row's k best labels.");
-  bind(trees, "score_pairs", &LabelTrees::score_pairs, {"X", "indptr", "labels", "per_tree", "n_threads"},
-       "(mean probabilities, per-tree log-probabilities or None) of the pairs (row, label).");
+  bind(trees, "beam",
+       [](const LabelTrees& self, const CsrView& X, int64_t beam, int64_t k, int64_t tree_k, int n_threads) {
+         return self.beam(X, beam, k, tree_k, n_threads);
+       },
+       {"X", "beam", "k", "tree_k", "n_threads"}, "(indptr, labels, mean probabilities) of each row's k best labels.");
+  bind(trees, "score_pairs",
+       [](const LabelTrees& self, const CsrView& X, int64_t beam, Indptr indptr, Ids labels, bool per_tree,
+          int n_threads) { return self.score_pairs(X, beam, indptr, labels, per_tree, n_threads); },
+       {"X", "beam", "indptr", "labels", "per_tree", "n_threads"},
+       "(mean probabilities, per-tree log-probabilities or None) of the pairs (row, label), by the same search.");
   bind(trees, "points", &LabelTrees::points, {"X", "frac", "factor", "k", "n_threads"},
        "(indptr, rows, mean probabilities) of each label's k best rows.");
 }

@@ -273,8 +273,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         check_integer("beam", beam, 1)
         rows, k = self._unit_parts(X), int(min(k, max(1, self.n_labels_)))
         proposed = k if self.hierarchy_.n_trees == 1 else max(k, _PROPOSED)
-        found = self._trees.beam(rows, int(beam), k, proposed, False, resolve_n_jobs(n_jobs))
-        return self._listed(*found[:3])
+        return self._listed(*self._trees.beam(rows, int(beam), k, proposed, resolve_n_jobs(n_jobs)))
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
@@ -282,7 +281,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
         """The k rows of X most relevant to each label (XReg, algorithm 1).
 
         Node n passes on the ``ceil(factor * share(n) * len(X))`` rows of largest path probability, where
-        share(n) is the share of training rows with a relevant label below n.
+        share(n) is the share of training rows with a relevant label below n. Each of several trees finds
+        max(k, 100) rows of a label; any other row counts as 0 in that tree.
 
         Returns
         -------
@@ -301,11 +301,15 @@ class LabelTree(PointProposer, ShortlistingTrees):
         """float32 columns (m,): the log-probability of each pair, for the ensemble and, if there are several,
         for each tree.
 
-        Every tree scores every pair exactly, whether or not a beam search would find it. The smallest value
-        is -80, which labels without a training point get.
+        They are what the beam search has seen: a label that it does not reach has the probability of its path
+        as far as it was followed, times that of an edge of margin -1. A row whose candidates are all labels
+        is followed to all of them. The smallest value is -80, which labels without a training point get.
         """
-        pairs = self._pairs(X, candidates)
-        mean, by_tree = self._trees.score_pairs(*pairs, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs))
+        rows, *pairs = self._pairs(X, candidates)
+        of_trees = self.hierarchy_.n_trees > 1
+        mean, by_tree = self._trees.score_pairs(
+            rows, int(self.beam), *pairs, of_trees, resolve_n_jobs(n_jobs)
+        )
         columns = {self.column: log(np.maximum(mean, np.float32(LEAST)))}
         if by_tree is not None:
             for t in range(self.hierarchy_.n_trees):
@@ -315,7 +319,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
     def planned(self) -> Planned | None:
         n_trees = self.hierarchy_.n_trees
         columns = [self.column] + [f"{self.column}{t + 1}" for t in range(n_trees) if n_trees > 1]
-        core = _core.PlanTrees(self._trees, int(self.beam), _PROPOSED, float(np.float32(self.scale_)), LEAST)
+        scale = float(np.float32(self.scale_))
+        core = _core.PlanTrees(self._trees, int(self.beam), _PROPOSED, scale, LEAST)
         return Planned(core, columns)
 
     @property

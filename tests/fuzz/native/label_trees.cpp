@@ -17,9 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const WeightBlocks weights = weight_blocks_of(in);
     const LabelTrees trees(roots, child_start, child, n_labels, weights, link, path_weight, label_cost);
     const Csr x = in.csr();
-    trees.beam(x, width, k, 2 * k, true, 1);
+    trees.beam(x, width, k, 2 * k, 1);
     const Lists lists = in.lists();
-    trees.score_pairs(x, lists.indptr, lists.labels, true, 1);
+    trees.score_pairs(x, width, lists.indptr, lists.labels, true, 1);
     trees.points(x, in.array<double>(), 1.5, k, 1);
   });
 }
