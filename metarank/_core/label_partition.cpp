@@ -299,6 +299,13 @@ std::vector<Range> cut_freely(const Vectors& V, const std::vector<Range>& ranges
   return groups;
 }
 
+int64_t children_of(int64_t n_labels, const Clustering& how) {
+  const int64_t leaves = (n_labels + how.max_leaf - 1) / how.max_leaf;
+  int64_t below = 1;  // leaves of a child, where the levels below are full
+  while (below * how.branching < leaves) below *= how.branching;
+  return (leaves + below - 1) / below;
+}
+
 template <typename Vectors>
 Tree grow(const Vectors& V, std::vector<int32_t> order, const Clustering& how, uint64_t seed, int n_threads) {
   Tree tree{{0}, {}};
@@ -310,7 +317,7 @@ Tree grow(const Vectors& V, std::vector<int32_t> order, const Clustering& how, u
     for (const Range& node : nodes) {
       const int64_t m = node.end - node.begin;
       if (m > how.max_leaf)
-        groups.push_back({node.begin, node.end, std::min(how.branching, (m + how.max_leaf - 1) / how.max_leaf)});
+        groups.push_back({node.begin, node.end, children_of(m, how)});
     }
     if (!how.balanced && depth < kFreeDepth) groups = cut_freely(V, groups, order, how, seed, round++, n_threads);
     auto is_whole = [](const Range& r) { return r.groups == 1; };

@@ -1,7 +1,8 @@
 // Hierarchical clustering of label vectors into one label tree, by balanced spherical 2-means
 // (Prabhu et al. 2018; Malinen and Franti 2014).
 //
-// A node of more than max_leaf labels is cut into k = min(branching, ceil(labels / max_leaf)) groups by
+// A node of more than max_leaf labels is cut into the fewest groups, k, below which as few levels are needed as by
+// `branching` everywhere: a search chooses among many nodes at the last level, rather than at the first. It takes
 // log2(k) rounds of 2-means, whose two sides are as large as the groups they are to be cut into; a group
 // becomes a child node, a group of one label the label's slot. The rounds of all nodes of a level go
 // together: long label lists share the threads inside one cut, short ones are spread over them.

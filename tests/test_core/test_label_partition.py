@@ -48,6 +48,14 @@ def two_means(V, n_left, seed, max_iterations, tolerance):
     return sides(direction)
 
 
+def fewest_groups(n_labels, branching, max_leaf):
+    """So few that full groups need one level less."""
+    most = max_leaf
+    while most * branching < n_labels:
+        most *= branching
+    return next(k for k in range(1, branching + 1) if k * most >= n_labels)
+
+
 def twin_tree(V, labels, branching, max_leaf, max_iterations, tolerance, seed):
     """The tree as nested lists; the rounds of a level go together, as their seeds tell."""
     rounds = iter(range(10**6))
@@ -60,7 +68,7 @@ def twin_tree(V, labels, branching, max_leaf, max_iterations, tolerance, seed):
             name = next(names)
             nodes.append((name, parent, members))
             if len(members) > max_leaf:
-                groups.append((begin, members, name, min(branching, -(-len(members) // max_leaf))))
+                groups.append((begin, members, name, fewest_groups(len(members), branching, max_leaf)))
         while any(k > 1 for *_, k in groups):
             r, halves = next(rounds), []
             for begin, members, name, k in groups:
