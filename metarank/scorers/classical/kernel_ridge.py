@@ -71,7 +71,7 @@ class KernelRidge(GramScorer):
     scaling: str = "auto"
     max_rows: int = 10_000
 
-    score_without_rows: ClassVar[float] = 0.0
+    score_without_rows = 0.0
 
     saved: ClassVar[Spec] = Spec(
         Params(),

@@ -54,7 +54,7 @@ class KernelSVM(GramScorer):
     max_rows: int = 10_000
     kernel_: Kernel = field(init=False)
 
-    score_without_rows: ClassVar[float] = -1.0
+    score_without_rows = -1.0
 
     saved: ClassVar[Spec] = Spec(
         Params(),

@@ -64,7 +64,7 @@ class LinearClassifier(LabelScorer):
     C: float | str = "auto"
 
     is_classifier = True
-    score_without_rows: ClassVar[float] = -1.0
+    score_without_rows = -1.0
 
     saved: ClassVar[Spec] = Spec(
         Params(),

@@ -276,7 +276,8 @@ def learn_hierarchy(
     dimensions that holds most of it, found anew for each tree, so that the trees differ. A node of more than
     `max_leaf` labels is cut into groups of equal size, give or take one, by rounds of balanced spherical
     2-means: into `branching` of them or, near the root, the fewest that need no more levels. A node of at
-    most `max_leaf` labels has them as its children. Labels without a training point are in no tree. Tree t depends on (seed, t) and the data only.
+    most `max_leaf` labels has them as its children. Labels without a training point are in no tree. Tree t
+    depends on (seed, t) and the data only.
 
     With ``balanced=False`` the groups are those of spherical k-means, of any size (Khandagale et al. 2020,
     "Bonsai"). Where that leaves all labels in one group, and from the ninth level on, they are balanced
