@@ -145,7 +145,9 @@ class LabelCut(LabelThresholds, Cut):
         y = trust[group] * lists.truth + (1 - trust[group]) * lists.probabilities
         sweep = lists.sweep(by_label=True, keep_best=self.keep_best)
         elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
-        self.thresholds = np.append(sweep.best_f1(y) if counts_f1 else sweep.fewest_mistakes(y), elsewhere)
+        self.thresholds: np.ndarray = np.append(
+            sweep.best_f1(y) if counts_f1 else sweep.fewest_mistakes(y), elsewhere
+        )
         return self
 
 
@@ -178,7 +180,7 @@ class HalfF1Cut(LabelThresholds, Cut):
         sweep, p = lists.sweep(by_label=True, keep_best=self.keep_best), lists.probabilities
         everywhere = min(1.0, 2 * float(logistic(np.array([sweep.best_mean_f1(p)]))[0]))
         reached = np.append(sweep.greatest_f1(p, everywhere, _PRIOR), everywhere) / 2
-        self.thresholds = log_odds(np.maximum(reached, np.finfo(np.float64).tiny))
+        self.thresholds: np.ndarray = log_odds(np.maximum(reached, np.finfo(np.float64).tiny))
         return self
 
 

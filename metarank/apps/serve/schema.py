@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException
@@ -27,7 +27,7 @@ _Count = Annotated[int, Field(ge=1, le=MOST_LABELS)]
 class _Body(BaseModel):
     """What every request may say of the ranking; the fields are arguments of `MetaRanker.rank`."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     allowed: Any = Field(None, description="one list of labels, ids or names, or one for each instance")
     exclude: Any = Field(None, description="as allowed")
@@ -60,7 +60,7 @@ class ExplainRequest(_Body):
 class SuggestRequest(BaseModel):
     """What `POST /v1/projects/{project}/suggest` takes: the fields of a form of Annif's `http` backend."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     text: str
     limit: _Count = 10

@@ -305,11 +305,9 @@ class LabelTree(PointProposer, ShortlistingTrees):
         as far as it was followed, times that of an edge of margin -1. A row whose candidates are all labels
         is followed to all of them. The smallest value is -80, which labels without a training point get.
         """
-        rows, *pairs = self._pairs(X, candidates)
-        of_trees = self.hierarchy_.n_trees > 1
-        mean, by_tree = self._trees.score_pairs(
-            rows, int(self.beam), *pairs, of_trees, resolve_n_jobs(n_jobs)
-        )
+        rows, indptr, labels = self._pairs(X, candidates)
+        several, n_threads = self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs)
+        mean, by_tree = self._trees.score_pairs(rows, int(self.beam), indptr, labels, several, n_threads)
         columns = {self.column: log(np.maximum(mean, np.float32(LEAST)))}
         if by_tree is not None:
             for t in range(self.hierarchy_.n_trees):
