@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CORE = HERE.parents[2] / "metarank" / "_core"
 # The kernels that each harness calls, and those that they need; all need `parallel` and `cpu_level`.
-_LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
+_LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_points", "block_scores")
 HARNESSES: dict[str, tuple[str, ...]] = {
     "centroids": ("dense_scores", "sparse_rows"),
     "csr_rows": ("rows", "linear_scores", "inverted_index", "sparse_rows"),
