@@ -248,7 +248,9 @@ def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
 
 def _candidates(answering: Answering, request: Request, proposals: list[Candidates], k: int) -> Candidates:
     """The candidates of all labels, by row: the k best points of each by each source, or the user's own."""
-    model, X, limits, candidates, given = answering.model, *request
+    model, (X, limits, candidates, given, known) = answering.model, request
+    if known is not None:
+        raise ValueError("known must be left out, since points are ranked by their rows alone; use exclude")
     n_jobs = resolve_n_jobs(answering.n_jobs)
     if candidates is None:
         parts = [

@@ -353,6 +353,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         propensity_weight: float | str | None = None,
         objective_weights: Any = None,
         pair_features: Any = None,
+        known: Any = None,
     ) -> Ranking:
         """The k best labels of each row, best first.
 
@@ -375,6 +376,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         objective_weights : array-like (K,) or dict of names to weights, optional
             Weights of the objectives instead of those of the fit, after a fit with a plug-in.
         pair_features : as in `fit`, after a fit with them
+        known : as `exclude`, optional
+            Labels that the rows are known to have. They are excluded, and tell of the others by how often
+            training rows have both (`metarank.model.known_labels`). Needs a fit with effort "medium" or more,
+            neighbours among its sources, and 50 rows with two labels.
 
         Returns
         -------
@@ -384,7 +389,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """
         self._check_is_fitted()
         k = min(check_k(k), self.n_labels_)
-        limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features)
+        limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates)
+        limits |= Limits(pair_features=pair_features, known=known)
         scored = self._score_rows(X, k, propensity_weight, objective_weights, **limits)
         ranking, index = ranking_of(scored, k, self.label_table_, self.n_jobs), row_index(X)
         return ranking if index is None else replace(ranking, index=index)

@@ -19,6 +19,7 @@ from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
 from metarank.model.answering.plan import Plan
 from metarank.model.cascade import ABSENT, GAP, Cascade
+from metarank.model.known_labels import KnownLabels, Together
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
@@ -46,6 +47,7 @@ from metarank.types.checks import finite_scores
 from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
+from metarank.types.restrict import LabelLimits
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import PackedStrings
 from metarank.types.view import Features
@@ -71,6 +73,8 @@ class Scored(NamedTuple):
     untold : bool array (m,)
         The pairs that are scored by the frequency of the label alone: those of blank rows, and of labels of
         which nothing is known.
+    logits : float64 array (m,) or None
+        Log-odds that stand in place of those that calibration makes of the evidence, by known labels.
     """
 
     candidates: Candidates
@@ -78,6 +82,7 @@ class Scored(NamedTuple):
     scores: np.ndarray
     blank: np.ndarray
     untold: np.ndarray
+    logits: np.ndarray | None = None
 
 
 _INTERVAL = List("", Number(""), 3, into=lambda values: Interval(*values))
@@ -144,6 +149,8 @@ class FittedModel(Saved):
         Tells which candidates are described; None if all are.
     point_ranker : Ranker or None
         What orders the points of each label; see `metarank.model.best_points`. None if it was not asked for.
+    known_labels : KnownLabels or None
+        What known labels of a row say of its others; None if too few training rows tell, or with low effort.
 
     Attributes
     ----------
@@ -172,6 +179,7 @@ class FittedModel(Saved):
     ranker: Annotated[Ranker, Object("", Ranker, ("columns",))]
     cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
     point_ranker: Annotated[Ranker | None, Object("", Ranker, optional=True)] = None
+    known_labels: Annotated[KnownLabels | None, Object("", KnownLabels, optional=True)] = None
     thresholds: Annotated[LearnedCuts, Object("", LearnedCuts)]
     removed: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)] = field(
         default_factory=lambda: np.zeros(0, np.int32)
@@ -191,7 +199,7 @@ class FittedModel(Saved):
         self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids, old)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "plan"}
+        return {name: value for name, value in vars(self).items() if name not in ("plan", "together")}
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -237,6 +245,14 @@ class FittedModel(Saved):
             None if trees is None else trees.in_core,
         )
         return Plan(core, trees is not None, self.n_labels)
+
+    @cached_property
+    def together(self) -> Together | None:
+        """Which labels training rows have together, if a source keeps these rows."""
+        for source in self.sources:
+            if (rows := source.scorer.training_labels() or source.scorer.block_rows()) is not None:
+                return Together(rows[-1])
+        return None
 
     @cached_property
     def unknown(self) -> NDArray[np.bool_] | None:
@@ -328,11 +344,27 @@ class FittedModel(Saved):
         return above & ~scored.untold
 
     def _known(self, scored: Scored) -> np.ndarray | None:
-        """The log-odds of `untold` pairs by the frequency of their labels, float64 (m,); NaN for others."""
+        """The log-odds of `untold` pairs by the frequency of their labels, and those by known labels, float64
+        (m,); NaN for others."""
         if not np.count_nonzero(scored.untold):
-            return None
+            return scored.logits
         of_label = log_odds(self.prior[scored.candidates.labels].astype(np.float64))
-        return np.where(scored.untold, of_label, np.nan)
+        return np.where(scored.untold, of_label, np.nan if scored.logits is None else scored.logits)
+
+    def by_known_labels(
+        self, scored: Scored, limits: LabelLimits, known: Candidates, weight: float, n_jobs: int = 1
+    ) -> Scored:
+        """Pairs corrected by labels that rows are known to have, those that these add included."""
+        if self.known_labels is None or self.together is None:
+            raise ValueError("known needs a model that has learned of labels that go together")
+        logits = self.thresholds.logits(scored.candidates, scored.evidence, self._known(scored))
+        lists, logits = self.known_labels.corrected(self.together, scored.candidates, logits, known, n_jobs)
+        kept = lists.among(limits.cut(lists))
+        lists, logits = lists.where(kept), logits[kept]
+        blank = scored.blank & (np.diff(known.indptr) == 0)
+        return self.with_scores(lists, self.thresholds.scores_of(logits), weight, blank)._replace(
+            logits=logits
+        )
 
     def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""

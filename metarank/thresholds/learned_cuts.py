@@ -211,7 +211,7 @@ class LearnedCuts(Saved):
     ) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance, float32 (m,). `known` float64 (m,) are log-odds that stand
         in place of calibrated ones, NaN where there are none."""
-        return logistic(self._logits(candidates, scores, known)).astype(np.float32)
+        return logistic(self.logits(candidates, scores, known)).astype(np.float32)
 
     def cut(
         self, candidates: Candidates, scores: np.ndarray, metric: str, known: np.ndarray | None = None
@@ -219,12 +219,15 @@ class LearnedCuts(Saved):
         """bool (m,): the pairs kept by the cut learned for a metric, or that keep a guarantee such as
         "recall>=0.9". Each row is judged by itself; `known` as in `probabilities`."""
         metric = self.check_metric(metric)
-        lists = ScoredLists(candidates, self._logits(candidates, scores, known))
+        lists = ScoredLists(candidates, self.logits(candidates, scores, known))
         if (wish := parse_wish(metric)) and self.guarantees_ is not None:
             return self.guarantees_.keep(lists, wish)
         return self.cuts_[metric].keep(lists)
 
-    def _logits(self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    def logits(
+        self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The log-odds of `probabilities`, float64 (m,)."""
         scores = np.ascontiguousarray(scores, np.float64)
         logits = finite_scores(self.calibrator_.logits(candidates, scores))
         if known is not None:
@@ -272,7 +275,8 @@ class NoCuts(LearnedCuts):
         """Refuses."""
         raise ValueError(_REFUSAL)
 
-    def _logits(self, *pairs: Any) -> np.ndarray:
+    def logits(self, *pairs: Any) -> np.ndarray:
+        """Refuses."""
         raise ValueError(_REFUSAL)
 
     @property
