@@ -41,12 +41,14 @@ from metarank.scorers.base import LabelScorer, planned
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.thresholds import LearnedCuts
+from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
+from metarank.types.ragged import found_at
 from metarank.types.restrict import LabelLimits
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import PackedStrings
@@ -338,10 +340,14 @@ class FittedModel(Saved):
         the evidence. Of `untold` pairs: the label's share of the training rows, as far as the list allows."""
         return self.thresholds.probabilities(scored.candidates, scored.evidence, self._known(scored))
 
-    def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
-        """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
+    def kept(self, scored: Scored, metric: str | Costs, sizes: SetSizes = ANY_SIZE) -> NDArray[np.bool_]:
+        """bool (m,): the pairs above the cut learned for a metric, none that are `untold` unless the sizes of
+        sets ask for more."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric, self._known(scored))
-        return above & ~scored.untold
+        above &= ~scored.untold
+        if not sizes:
+            return above
+        return sizes.hold(above, _core.list_ranks(scored.scores.astype(np.float64), scored.candidates.indptr))
 
     def _known(self, scored: Scored) -> np.ndarray | None:
         """The log-odds of `untold` pairs by the frequency of their labels, and those by known labels, float64
@@ -357,18 +363,37 @@ class FittedModel(Saved):
         """Pairs corrected by labels that rows are known to have, those that these add included."""
         if self.known_labels is None or self.together is None:
             raise ValueError("known needs a model that has learned of labels that go together")
-        logits = self.thresholds.logits(scored.candidates, scored.evidence, self._known(scored))
-        lists, logits = self.known_labels.corrected(self.together, scored.candidates, logits, known, n_jobs)
+        before = self.thresholds.logits(scored.candidates, scored.evidence, self._known(scored))
+        lists, logits = self.known_labels.corrected(self.together, scored.candidates, before, known, n_jobs)
+        evidence = self.thresholds.scores_of(logits)
+        # Where log-odds would rise along a list they are equal: what the evidence tells beyond them stays.
+        at, there = found_at(scored.candidates.pair_keys, lists.pair_keys)
+        at = at[there]
+        evidence[there] = scored.evidence[at] + (evidence[there] - self.thresholds.scores_of(before)[at])
         kept = lists.among(limits.cut(lists))
-        lists, logits = lists.where(kept), logits[kept]
         blank = scored.blank & (np.diff(known.indptr) == 0)
-        return self.with_scores(lists, self.thresholds.scores_of(logits), weight, blank)._replace(
-            logits=logits
-        )
+        out = self.with_scores(lists.where(kept), evidence[kept], weight, blank)
+        return out._replace(logits=logits[kept])
 
-    def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
+    def expected_quality(
+        self, scored: Sequence[Scored], sets: sp.csr_matrix
+    ) -> dict[str, NDArray[np.float32]]:
+        """The precision, recall and F1 that are to be expected of label sets, float32 (n,) each."""
+        parts, first = [], 0
+        for s in scored:
+            own = Candidates.from_csr(sets[first : first + s.candidates.n_rows])
+            first += s.candidates.n_rows
+            inside = s.candidates.among(own)
+            parts.append(self.thresholds.expected(s.candidates, s.evidence, inside, self._known(s)))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def label_sets(
+        self, scored: Sequence[Scored], metric: str | Costs, sizes: SetSizes = ANY_SIZE
+    ) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""
-        kept = [s.candidates.where(self.kept(s, metric)) for s in scored]
+        if isinstance(metric, Costs):
+            metric.check(self.n_labels)
+        kept = [s.candidates.where(self.kept(s, metric, sizes)) for s in scored]
         return sp.vstack([c.to_csr(np.ones(c.n_pairs, np.int8)) for c in kept], format="csr")
 
     def probability_matrix(self, scored: Sequence[Scored]) -> sp.csr_matrix:

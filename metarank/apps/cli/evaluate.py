@@ -57,8 +57,16 @@ def run(args: argparse.Namespace) -> None:
             of: {part.name: part.size | _without_nan(part.values) for part in parts}
             for of, parts in slices.items()
         }
+    through = evaluation.let_through()
+    facts["let_through"] = {
+        share: {"rows": int(share[:-1]) / 100, "expected_f1": forecast, "f1": true}
+        for share, (forecast, true) in through.items()
+    }
     rows = [[name, *_cells(name, value)] for name, value in values.items()]
     text = table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows)
+    if through:
+        surest = [[share, *(f"{100 * value:.1f}" for value in of)] for share, of in through.items()]
+        text += f"\n\n{table(['the surest rows', 'F1 expected', 'F1'], surest)}"
     for of, parts in slices.items():
         text += f"\n\n{_slices(of, parts)}"
     # How much the lists that were measured boost rare labels.

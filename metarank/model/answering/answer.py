@@ -57,6 +57,16 @@ class Limits(TypedDict, total=False):
     known: Any
 
 
+class Answers(NamedTuple):
+    """What was asked of rows, None for what was not: lists, probabilities, label sets, and what to expect of
+    these."""
+
+    ranking: Ranking
+    probabilities: sp.csr_matrix | None
+    kept: sp.csr_matrix | None
+    quality: dict[str, np.ndarray] | None
+
+
 class Request(NamedTuple):
     """Rows of an answer.
 
