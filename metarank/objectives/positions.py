@@ -17,11 +17,11 @@ import numpy as np
 
 from metarank._util.elementary import logistic
 from metarank._util.progress import as_part
-from metarank.objectives.checks import check_numbers
 from metarank.objectives.learning import GradedRows
 from metarank.objectives.models import Boosting, raw_scores
 from metarank.ranker.boosting import lightgbm_params
 from metarank.types.boosters import BoosterArrays
+from metarank.types.checks import check_numbers
 
 # Small trees, and not too many: what stands for clicks is to forget their noise. nDCG@10 of MQ2008 after the
 # clicks of two kinds of users is the same to .5 with 60 to 120 rounds of 7 to 15 leaves, and 1 to 2 less

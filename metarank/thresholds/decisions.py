@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from metarank._util.parameters import check_integer
-from metarank.objectives.checks import check_numbers
 from metarank.persist.fields import Array
 from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists
+from metarank.types.checks import check_numbers
 
 MISTAKES = ("false_positive", "false_negative")
 QUALITY = ("precision", "recall", "f1")

@@ -14,7 +14,7 @@ SYSTEM = System("metarank, no label names", "half_known", {"names": False})
 WHAT = (
     "Of each test row with two labels or more a drawn half is known, rounded down; nDCG@5 of the others, in "
     f"per cent, the mean of {DRAWS} draws by the same model: `rank(exclude=)` leaves the known ones out, "
-    "`rank(known=)` is told of them, too. *gain*: ± two standard errors over the draws, which share their rows."
+    "`rank(known=)` is told of them, too. *gain*: ± two standard errors over draws, which share their rows."
 )
 
 

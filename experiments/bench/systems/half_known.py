@@ -1,4 +1,4 @@
-"""Test rows of which half of the labels are known: nDCG@5 of the others, with these as evidence or without."""
+"""Test rows of which half of the labels are known: nDCG@5 of the others, told of these or not."""
 
 from __future__ import annotations
 
