@@ -2,6 +2,7 @@
 
 from metarank.apps.plots import (
     calibration,
+    examination,
     front,
     measure,
     precision,
@@ -12,6 +13,7 @@ from metarank.apps.plots import (
 
 __all__ = [
     "calibration",
+    "examination",
     "front",
     "measure",
     "precision",

@@ -32,6 +32,7 @@ ENVIRONMENTS = {
     "napkinxc": Environment("napkinxc", "0.7.2", ("numpy", "scipy")),
     # Its XR-Linear is all that is measured: that needs neither torch nor transformers, which take 6 GB.
     "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
+    "xgboost": Environment("xgboost", "3.2.0", ("numpy", "scipy")),
     "annif": Environment("annif", "1.4.3", extras="[omikuji,nn]", within=True),
 }
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
+    from metarank.objectives.diagnosis import Diagnosis
     from metarank.objectives.fronts import ParetoFront
+    from metarank.objectives.multi_objective import MultiObjectiveRanker
 
 _MARKERS = "os^Dvp"
 _INK, _SOFT, _RULE = "#1c2430", "#5a6675", "#dfe4ea"
@@ -107,6 +109,20 @@ def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
     (_plane if len(trade_offs.objective_names) == 2 else _parallel)(trade_offs, ax)
     ax.legend(frameon=False)
     return ax
+
+
+def examination(found: Diagnosis | MultiObjectiveRanker, ax: Axes | None = None) -> Axes:
+    """How often each place is looked at, by a diagnosis or a fitted ranker that was given places.
+
+    Raises
+    ------
+    ValueError
+        If it was given none.
+    """
+    curve = getattr(found, "position_propensity", getattr(found, "position_propensity_", None))
+    if curve is None:
+        raise ValueError("found must have been given position, got one without")
+    return _lines(ax, {"looked at": curve}, range(1, len(curve) + 1), "place", "probability, relative")
 
 
 def _axes(ax: Axes | None) -> Any:

@@ -211,6 +211,8 @@ def points_table(
 def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
     """The k best rows of each label: by the ranker of points, or by probability where the model has none."""
     model, k = answering.model, min(k, max(1, request.n_rows))
+    if request.known is not None:
+        raise ValueError("known must be left out: what known labels say is of labels of one row; use exclude")
     scored = _probable(answering, request) if model.point_ranker is None else _ranked(answering, request, k)
     best = PointRanking.from_scores(scored.transpose(), k, n_jobs=answering.n_jobs)
     return replace(best, index=model.label_names)  # type: ignore[return-value]
@@ -248,7 +250,7 @@ def _ranked(answering: Answering, request: Request, k: int) -> Candidates:
 
 def _candidates(answering: Answering, request: Request, proposals: list[Candidates], k: int) -> Candidates:
     """The candidates of all labels, by row: the k best points of each by each source, or the user's own."""
-    model, X, limits, candidates, given = answering.model, *request
+    model, (X, limits, candidates, given, _) = answering.model, request
     n_jobs = resolve_n_jobs(answering.n_jobs)
     if candidates is None:
         parts = [

@@ -28,6 +28,7 @@ from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.model.answering.answer import (
     Answering,
+    Answers,
     Limits,
     Request,
     names_in_order,
@@ -49,6 +50,7 @@ from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
+from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
@@ -353,6 +355,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         propensity_weight: float | str | None = None,
         objective_weights: Any = None,
         pair_features: Any = None,
+        known: Any = None,
     ) -> Ranking:
         """The k best labels of each row, best first.
 
@@ -375,6 +378,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         objective_weights : array-like (K,) or dict of names to weights, optional
             Weights of the objectives instead of those of the fit, after a fit with a plug-in.
         pair_features : as in `fit`, after a fit with them
+        known : as `exclude`, optional
+            Labels that the rows are known to have. They are excluded, and tell of the others by how often
+            training rows have both (`metarank.model.known_labels`). Needs a fit with effort "medium" or more,
+            neighbours among its sources, and 50 rows with two labels.
 
         Returns
         -------
@@ -384,7 +391,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         """
         self._check_is_fitted()
         k = min(check_k(k), self.n_labels_)
-        limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features)
+        limits = Limits(exclude=exclude, allowed=allowed, candidates=candidates)
+        limits |= Limits(pair_features=pair_features, known=known)
         scored = self._score_rows(X, k, propensity_weight, objective_weights, **limits)
         ranking, index = ranking_of(scored, k, self.label_table_, self.n_jobs), row_index(X)
         return ranking if index is None else replace(ranking, index=index)
@@ -427,7 +435,15 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         return out if self.shortlisters_ else out.toarray()
 
     def predict(
-        self, X: Any, optimize: str | None = None, *, return_names: bool = False, **limits: Unpack[Limits]
+        self,
+        X: Any,
+        optimize: Any = None,
+        *,
+        return_names: bool = False,
+        at_least: int = 0,
+        at_most: int | None = None,
+        return_quality: bool = False,
+        **limits: Unpack[Limits],
     ) -> Any:
         """Label sets, CSR (n, L) of 0/1, by the cut learned for a metric; empty in rows without evidence.
 
@@ -435,36 +451,52 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
         Parameters
         ----------
-        X, exclude, allowed, candidates, pair_features : as in `rank`
-        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", a guarantee
+        X, exclude, allowed, candidates, pair_features, known : as in `rank`
+        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", or else
             `fit` learns cuts for all of them. The guarantees "recall>=0.9" and "precision>=0.8"
             (any level) hold for rows like those of the fit with confidence 0.9; see `ThresholdLearner`. One
             that cannot be kept is a ValueError that names the best that can be had.
+            ``{"false_positive": 1, "false_negative": 4}`` is the cut of least expected cost: a label is kept
+            if its probability is at least 1 / (1 + 4). Costs are numbers >= 0, or (L,), one a label; a data
+            frame may hold them in two columns.
         return_names : bool
             Return a list of names for each row instead, in the order of `rank`.
+        at_least, at_most : int
+            So many labels of a row, its best ones, whatever the cut says. Where a guarantee was asked for, it
+            holds for recall under `at_least` alone.
+        return_quality : bool
+            Return a pair instead: the label sets, and what to expect of each row's, a dict of float32 arrays
+            (n,) by "precision", "recall" and "f1", by which the surest rows can be found: `metarank evaluate`
+            shows what comes true of them. Precision is NaN of an empty set.
         """
         self._check_is_fitted()
-        if not isinstance(return_names, (bool, np.bool_)):
-            raise TypeError(f"return_names must be True or False, got {return_names!r:.80}")
-        metric = self.thresholds_.check_metric(optimize)
+        for name, asked in (("return_names", return_names), ("return_quality", return_quality)):
+            if not isinstance(asked, (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False, got {asked!r:.80}")
+        sizes, metric = SetSizes(at_least, at_most), self.thresholds_.check_metric(optimize)
+        if isinstance(metric, Costs):
+            metric.check(self.n_labels_)
         scored = self._score_rows(X, **limits)
-        kept = self.fitted_.label_sets(scored, metric)
-        if return_names:
-            return names_in_order(scored, kept, self.label_table_)
-        kept.label_names = self.label_names_
-        return kept
+        kept = self.fitted_.label_sets(scored, metric, sizes)
+        quality = self.fitted_.expected_quality(scored, kept) if return_quality else None
+        out: Any = names_in_order(scored, kept, self.label_table_) if return_names else kept
+        if not return_names:
+            kept.label_names = self.label_names_
+        return out if quality is None else (out, quality)
 
     def _answers(
         self,
         X: Any,
         k: int,
-        optimize: str | None,
+        optimize: Any,
         probabilities: bool,
         weight: float | str | None,
         limits: Any,
-    ) -> tuple[Ranking, sp.csr_matrix | None, sp.csr_matrix | None]:
+        sizes: SetSizes = ANY_SIZE,
+        quality: bool = False,
+    ) -> Answers:
         """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
-        what is not requested. `limits` holds `exclude`, `allowed`, `candidates` and `pair_features`.
+        what is not requested. `limits` holds `exclude`, `allowed`, `candidates`, `pair_features` and `known`.
         """
         scored = listed = self._score_rows(X, 1, weight, **limits)
         k = min(check_k(k), self.n_labels_)
@@ -472,10 +504,11 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
             listed = self._score_rows(X, k, weight, **limits)
         known = self.fitted_.probability_matrix(scored) if probabilities else None
-        kept = None
-        if optimize is not None:
-            kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize))
-        return ranking_of(listed, k), known, kept
+        kept = worth = None
+        if optimize is not None or sizes or quality:
+            kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize), sizes)
+            worth = self.fitted_.expected_quality(scored, kept) if quality else None
+        return Answers(ranking_of(listed, k), known, kept, worth)
 
     def _check_is_fitted(self) -> None:
         if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage

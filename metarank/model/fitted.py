@@ -19,6 +19,7 @@ from metarank.data.separators import check_separator
 from metarank.metrics.resampling import Interval
 from metarank.model.answering.plan import Plan
 from metarank.model.cascade import ABSENT, GAP, Cascade
+from metarank.model.known_labels import KnownLabels, Together
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
@@ -40,12 +41,15 @@ from metarank.scorers.base import LabelScorer, planned
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.thresholds import LearnedCuts
+from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
+from metarank.types.ragged import found_at
+from metarank.types.restrict import LabelLimits
 from metarank.types.suggested import MissingPairs
 from metarank.types.texts import PackedStrings
 from metarank.types.view import Features
@@ -71,6 +75,8 @@ class Scored(NamedTuple):
     untold : bool array (m,)
         The pairs that are scored by the frequency of the label alone: those of blank rows, and of labels of
         which nothing is known.
+    logits : float64 array (m,) or None
+        Log-odds that stand in place of those that calibration makes of the evidence, by known labels.
     """
 
     candidates: Candidates
@@ -78,6 +84,7 @@ class Scored(NamedTuple):
     scores: np.ndarray
     blank: np.ndarray
     untold: np.ndarray
+    logits: np.ndarray | None = None
 
 
 _INTERVAL = List("", Number(""), 3, into=lambda values: Interval(*values))
@@ -144,6 +151,8 @@ class FittedModel(Saved):
         Tells which candidates are described; None if all are.
     point_ranker : Ranker or None
         What orders the points of each label; see `metarank.model.best_points`. None if it was not asked for.
+    known_labels : KnownLabels or None
+        What known labels of a row say of its others; None if too few training rows tell, or with low effort.
 
     Attributes
     ----------
@@ -172,6 +181,7 @@ class FittedModel(Saved):
     ranker: Annotated[Ranker, Object("", Ranker, ("columns",))]
     cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
     point_ranker: Annotated[Ranker | None, Object("", Ranker, optional=True)] = None
+    known_labels: Annotated[KnownLabels | None, Object("", KnownLabels, optional=True)] = None
     thresholds: Annotated[LearnedCuts, Object("", LearnedCuts)]
     removed: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)] = field(
         default_factory=lambda: np.zeros(0, np.int32)
@@ -191,7 +201,7 @@ class FittedModel(Saved):
         self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids, old)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "plan"}
+        return {name: value for name, value in vars(self).items() if name not in ("plan", "together")}
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -237,6 +247,14 @@ class FittedModel(Saved):
             None if trees is None else trees.in_core,
         )
         return Plan(core, trees is not None, self.n_labels)
+
+    @cached_property
+    def together(self) -> Together | None:
+        """Which labels training rows have together, if a source keeps these rows."""
+        for source in self.sources:
+            if (rows := source.scorer.training_labels() or source.scorer.block_rows()) is not None:
+                return Together(rows[-1])
+        return None
 
     @cached_property
     def unknown(self) -> NDArray[np.bool_] | None:
@@ -322,21 +340,60 @@ class FittedModel(Saved):
         the evidence. Of `untold` pairs: the label's share of the training rows, as far as the list allows."""
         return self.thresholds.probabilities(scored.candidates, scored.evidence, self._known(scored))
 
-    def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
-        """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
+    def kept(self, scored: Scored, metric: str | Costs, sizes: SetSizes = ANY_SIZE) -> NDArray[np.bool_]:
+        """bool (m,): the pairs above the cut learned for a metric, none that are `untold` unless the sizes of
+        sets ask for more."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric, self._known(scored))
-        return above & ~scored.untold
+        above &= ~scored.untold
+        if not sizes:
+            return above
+        return sizes.hold(above, _core.list_ranks(scored.scores.astype(np.float64), scored.candidates.indptr))
 
     def _known(self, scored: Scored) -> np.ndarray | None:
-        """The log-odds of `untold` pairs by the frequency of their labels, float64 (m,); NaN for others."""
+        """The log-odds of `untold` pairs by the frequency of their labels, and those by known labels, float64
+        (m,); NaN for others."""
         if not np.count_nonzero(scored.untold):
-            return None
+            return scored.logits
         of_label = log_odds(self.prior[scored.candidates.labels].astype(np.float64))
-        return np.where(scored.untold, of_label, np.nan)
+        return np.where(scored.untold, of_label, np.nan if scored.logits is None else scored.logits)
 
-    def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
+    def by_known_labels(
+        self, scored: Scored, limits: LabelLimits, known: Candidates, weight: float, n_jobs: int = 1
+    ) -> Scored:
+        """Pairs corrected by labels that rows are known to have, those that these add included."""
+        if self.known_labels is None or self.together is None:
+            raise ValueError("known needs a model that has learned of labels that go together")
+        before = self.thresholds.logits(scored.candidates, scored.evidence, self._known(scored))
+        lists, logits = self.known_labels.corrected(self.together, scored.candidates, before, known, n_jobs)
+        evidence = self.thresholds.scores_of(logits)
+        # Where log-odds would rise along a list they are equal: what the evidence tells beyond them stays.
+        at, there = found_at(scored.candidates.pair_keys, lists.pair_keys)
+        at = at[there]
+        evidence[there] = scored.evidence[at] + (evidence[there] - self.thresholds.scores_of(before)[at])
+        kept = lists.among(limits.cut(lists))
+        blank = scored.blank & (np.diff(known.indptr) == 0)
+        out = self.with_scores(lists.where(kept), evidence[kept], weight, blank)
+        return out._replace(logits=logits[kept])
+
+    def expected_quality(
+        self, scored: Sequence[Scored], sets: sp.csr_matrix
+    ) -> dict[str, NDArray[np.float32]]:
+        """The precision, recall and F1 that are to be expected of label sets, float32 (n,) each."""
+        parts, first = [], 0
+        for s in scored:
+            own = Candidates.from_csr(sets[first : first + s.candidates.n_rows])
+            first += s.candidates.n_rows
+            inside = s.candidates.among(own)
+            parts.append(self.thresholds.expected(s.candidates, s.evidence, inside, self._known(s)))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def label_sets(
+        self, scored: Sequence[Scored], metric: str | Costs, sizes: SetSizes = ANY_SIZE
+    ) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""
-        kept = [s.candidates.where(self.kept(s, metric)) for s in scored]
+        if isinstance(metric, Costs):
+            metric.check(self.n_labels)
+        kept = [s.candidates.where(self.kept(s, metric, sizes)) for s in scored]
         return sp.vstack([c.to_csr(np.ones(c.n_pairs, np.int8)) for c in kept], format="csr")
 
     def probability_matrix(self, scored: Sequence[Scored]) -> sp.csr_matrix:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_numbers, check_weights
+from metarank.objectives.checks import check_weights
+from metarank.types.checks import check_numbers
 
 # What rounding may take a probability beyond its bounds.
 _SLACK = 1e-9

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from metarank.types.checks import check_numbers
+
 # Sums and products of greater grades leave the range of numbers.
 MAX_GRADE = 1e100
-KINDS = {1: "vector", 2: "matrix (n, K) with K >= 1"}
 
 
 def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tuple[np.ndarray, list[str]]:
@@ -207,7 +208,7 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     if group is not None:
         sizes = np.asarray(group)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
-            raise ValueError(f"group must be a vector of positive integers, got {_shown(group)}")
+            raise ValueError(f"group must be a vector of positive integers, got {group!r:.60}")
         if sizes.sum() != n_rows:
             raise ValueError(f"group must add up to the number of rows, {n_rows}, got {sizes.sum()}")
         indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -232,30 +233,3 @@ def metric_of(metric: str, grouping: Grouping) -> str:
     if metric == "ndcg" and not grouping.has_queries:
         raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
     return "ndcg@10" if grouping.has_queries and metric != "auc" else "auc"
-
-
-def check_numbers(values: Any, name: str, n_rows: int | None = None, *, n_dims: int = 1) -> np.ndarray:
-    """Finite float64 numbers, C-contiguous: a vector (n,), or with two dimensions a matrix (n, K), K >= 1.
-
-    Examples
-    --------
-    >>> check_numbers([1, 2], "scores")
-    array([1., 2.])
-    """
-    try:
-        out = np.asarray(values, np.float64)
-    except (ValueError, TypeError):
-        raise ValueError(f"{name} must be numbers, got {_shown(values)}") from None
-    if out.ndim != n_dims or (n_dims == 2 and out.shape[1] == 0):
-        raise ValueError(f"{name} must be a {KINDS[n_dims]}, got shape {out.shape}")
-    if n_rows is not None and len(out) != n_rows:
-        raise ValueError(f"{name} must have {n_rows} entries, got {len(out)}")
-    bad = np.argwhere(~np.isfinite(out))
-    if len(bad):
-        raise ValueError(f"{name} must be finite, got {out[tuple(bad[0])]} at position {bad[0].tolist()}")
-    return np.ascontiguousarray(out)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

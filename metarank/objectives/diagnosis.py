@@ -16,7 +16,10 @@ from metarank.objectives.checks import Grouping, check_weights, metric_of
 from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pairwise import AucPairs
+from metarank.objectives.positions import ShownRows, steepness, without_position_bias
 from metarank.types.checks import check_same_order
+
+_PLACES_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,14 @@ class Diagnosis:
     cross_validated : dict of str to float64 array (folds, K)
         Of "label" and "loss" aggregation what each label attains on held-out rows, in `cross_metric`.
     cross_metric : str
+    position_propensity : float64 array (P,) or None
+        Where places were given: the probability that each is looked at, beside that of the one most looked
+        at. All else is then of relevance as it is estimated from clicks.
+    steepness : float
+        The eta of ``place ** -eta`` that comes nearest to that curve; 0 without places.
+    reordered : float64 array (K,)
+        Of the pairs that the grades order, the share that the estimate orders the other way; 0 of objectives
+        that do not depend on places.
     """
 
     names: list[str]
@@ -69,6 +80,9 @@ class Diagnosis:
     kept_spread: float
     cross_validated: dict[str, np.ndarray]
     cross_metric: str
+    position_propensity: np.ndarray | None
+    steepness: float
+    reordered: np.ndarray
 
     def to_dict(self) -> dict[str, Any]:
         """Lists, numbers and texts alone, ready for JSON; NaN and infinite numbers are None."""
@@ -82,6 +96,8 @@ class Diagnosis:
             parts += ["", self._conflicts_table(), f"spread kept by the weighted sum: {self.kept_spread:.3f}"]
         if self.cross_validated:
             parts += ["", self._cross_table()]
+        if self.position_propensity is not None:
+            parts += ["", self._position_table()]
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -112,6 +128,14 @@ class Diagnosis:
         ]
         return plain_table(["labels", "conflicts, of pairs both order", "of all pairs"], rows)
 
+    def _position_table(self) -> str:
+        curve = self.position_propensity if self.position_propensity is not None else np.zeros(0)
+        places = [(str(place), f"{value:.3f}") for place, value in enumerate(curve[:_PLACES_SHOWN], 1)]
+        table = plain_table(["place", "looked at"], places)
+        share = ", ".join(f"{name} {_per_cent(of)}" for name, of in zip(self.names, self.reordered) if of > 0)
+        told = f"a place is looked at about as place ** -{self.steepness:.2f}"
+        return f"{table}\n{told}; pairs ordered the other way: {share or 'none'}"
+
     def _cross_table(self) -> str:
         """Means over the folds and their standard errors."""
         rows = []
@@ -131,6 +155,9 @@ def diagnose(
     weights: Any = None,
     group: Any = None,
     qid: Any = None,
+    position: Any = None,
+    position_of: Any = None,
+    position_propensity: Any = None,
 ) -> Diagnosis:
     """Show what each of several targets weighs in one ranking, which conflict, and what aggregations give.
 
@@ -150,6 +177,8 @@ def diagnose(
         spreads are harmonic means over the queries in which a label is not constant.
     qid : array (n,), optional
         Query of each row, in any order, instead of `group`.
+    position, position_of, position_propensity : optional
+        Where the rows were shown, as in `MultiObjectiveRanker.fit`; X must be given too.
 
     Returns
     -------
@@ -177,10 +206,22 @@ def diagnose(
     check_same_order(X=X, Y=Y)
     features = None if X is None else model.features(X, min_rows=2)
     rows = graded_rows(features, Y, group, qid)
+    shown, curve, eta = ShownRows.checked(rows, position, position_of, position_propensity), None, 0.0
+    if len(rows.values) == 0:
+        raise ValueError("Y must have at least one row, got none")
+    reordered = np.zeros(len(rows.names))
+    if shown is not None:
+        if X is None:
+            raise ValueError("position needs X, by which relevance is told from places, got None")
+        raw, settings = rows.values, model.settings()
+        rows, _, found = without_position_bias(rows, shown, None, None, settings.seed, settings.n_jobs)
+        curve = found.propensity if found is not None else None
+        reordered[shown.clicked] = [
+            _turned(raw[:, k], rows.values[:, k], rows.grouping) for k in shown.clicked
+        ]
+        eta = steepness(curve, shown.place) if curve is not None else 0.0
     grades, label_names, grouping = rows.values, rows.names, rows.grouping
     n, n_labels = grades.shape
-    if n == 0:
-        raise ValueError("Y must have at least one row, got none")
     a = check_weights(weights, n_labels, names=label_names)
     spread = _spread_of(grades, grouping, label_names)
     loss_shares, label_shares = (w * np.ptp(grades, axis=0) for w in (a / spread, a))
@@ -202,6 +243,9 @@ def diagnose(
         kept_spread=_kept_spread(grades, a, grouping),
         cross_validated={} if X is None else _cross_validated(rows, a, model),
         cross_metric=metric_of(model.metric, grouping),
+        position_propensity=curve,
+        steepness=eta,
+        reordered=reordered,
     )
 
 
@@ -258,6 +302,12 @@ def _conflicts(grades: np.ndarray, grouping: Grouping) -> tuple[np.ndarray, np.n
         lost = labels[j].lost(codes[k].astype(float))
         opposite[j, k] = opposite[k, j] = lost - (number[j] - ordered[j, k]) / 2
     return opposite, ordered
+
+
+def _turned(grades: np.ndarray, estimate: np.ndarray, grouping: Grouping) -> float:
+    """Of the pairs that grades order, the share that an estimate orders the other way."""
+    opposite, ordered = _conflicts(np.column_stack([grades, estimate]), grouping)
+    return float(opposite[0, 1] / max(ordered[0, 0], 1.0))
 
 
 def _kept_spread(grades: np.ndarray, weights: np.ndarray, grouping: Grouping) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metarank.objectives.checks import check_numbers
+from metarank.types.checks import check_numbers
 
 
 def non_dominated(points: Any, tolerance: float = 0.0) -> NDArray[np.bool_]:

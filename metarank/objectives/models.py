@@ -28,6 +28,8 @@ _CURVATURE_ROWS = 20_000
 # How often the ranks that weigh the pairs of nDCG are renewed.
 _RENEWALS = 5
 
+# Scores and what is ignored to gradients and Hessians.
+Gradients = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
 # Scores to a loss and its gradient in the scores.
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -99,7 +101,9 @@ class Boosting:
             unlabelled = np.zeros(X_eval.shape[0], np.float32)
             self.held_out = self.train.create_valid(X_eval, label=unlabelled, params=self.params)
 
-    def fit(self, objective: Objective, watch: Watch, start: Objective | None = None) -> BoosterArrays:
+    def fit(
+        self, objective: Gradients, watch: Watch | None = None, start: Objective | None = None
+    ) -> BoosterArrays:
         """Trees grown on the gradients of an objective, up to the best round of the watch."""
         return self._grown("none", watch, objective)
 
@@ -108,21 +112,17 @@ class Boosting:
         self.train.set_label(target)
         return self._grown(pointwise_objective(target), watch, None)
 
-    def _grown(self, name: str, watch: Watch, objective: Objective | None) -> BoosterArrays:
+    def _grown(self, name: str, watch: Watch | None, objective: Gradients | None) -> BoosterArrays:
         n_features = self.train.num_feature()
         if all(self.train.feature_num_bin(j) < 2 for j in range(n_features)):  # nothing to split by
-            watch.record(np.zeros((self.held_out or self.train).num_data()))
+            if watch is not None:
+                watch.record(np.zeros((self.held_out or self.train).num_data()))
             return BoosterArrays.without_trees(n_features)
-        return grown(
-            self.params | {"objective": name},
-            self.train,
-            self.n_rounds,
-            objective=objective,
-            held_out=self.held_out,
-            after=watch.record,
-            best=lambda: watch.best + 1,
-            tell=watch.report,
-        )
+        params, watched = self.params | {"objective": name}, {}
+        if watch is not None:
+            watched = {"after": watch.record, "best": lambda: watch.best + 1, "tell": watch.report}
+        how: dict[str, Any] = {"objective": objective, "held_out": self.held_out, **watched}
+        return grown(params, self.train, self.n_rounds, **how)
 
 
 class LinearFit:

@@ -34,6 +34,7 @@ from metarank.objectives.checks import check_weights, metric_of
 from metarank.objectives.learning import GradedRows, PlugIn, Training, graded_rows
 from metarank.objectives.models import LinearModel, normalised_importances, raw_scores
 from metarank.objectives.partial_labels import check_linear
+from metarank.objectives.positions import ShownRows, without_position_bias
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
@@ -155,6 +156,9 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     attained_ : float64 array (K,)
         The final metric of each objective on the watched rows.
     n_features_in_ : int
+    position_propensity_ : float64 array (P,) or None
+        Where `fit` was given places: the probability that each is looked at, beside that of the one most
+        looked at.
     random_state_ : int
         The seed of the fit, see `MetaRanker`.
 
@@ -211,6 +215,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             lambda known: _n_models(known, "lightgbm"),
         ),
         Object("plug_in_", PlugIn, ("K",)),
+        Array("position_propensity_", np.float64, ("P",), above=0, most=1, optional=True),
     )
 
     # --- fit ---------------------------------------------------------------
@@ -228,6 +233,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         eval_qid: Any = None,
         propensities: Any = None,
         eval_propensities: Any = None,
+        position: Any = None,
+        position_of: Any = None,
+        position_propensity: Any = None,
+        eval_position: Any = None,
     ) -> MultiObjectiveRanker:
         """Learn from rows and their targets.
 
@@ -257,6 +266,18 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             "difference" and combine "sum" or "product". Boosted plug-ins take one a label.
         eval_propensities : as propensities, optional
             Those of `eval_set`; without them its labels are complete.
+        position : array-like (n,), optional
+            The place at which each row was shown when it was clicked or not: 1 is the first; 0 or missing
+            where it was not shown. The clicks are then replaced by the rate at which the row would be
+            clicked at a place that everybody looks at, estimated from all rows
+            (`metarank.objectives.positions` has the model), and every kind of aggregation learns from that.
+        position_of : str or sequence of str, optional
+            The objectives that depend on it; all but "relevance" by default.
+        position_propensity : array-like (P,), optional
+            The probability, in (0, 1], that each place from the first to the P-th is looked at, where it is
+            known, as from an experiment; otherwise it is learned from the rows.
+        eval_position : array-like, optional
+            Places of the rows of `eval_set`; without them its grades are taken to be free of such a bias.
 
         Returns
         -------
@@ -270,6 +291,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         settings = self.settings()
         check_same_order(X=X, Y=one_target(Y, y), qid=qid)
         rows = graded_rows(self.features(X, min_rows=2), one_target(Y, y), group, qid, propensities)
+        shown = ShownRows.checked(rows, position, position_of, position_propensity)
         columns = names_of(X)
         for objective in rows.names:
             check_writable(objective, "the objectives of Y")
@@ -282,9 +304,24 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
                 "early_stopping needs rows to watch: give eval_set, got early_stopping="
                 f"{self.early_stopping} without"
             )
-        self._learn(settings, rows, watched)
+        rows, watched, curve = self._unbiased(settings, rows, shown, watched, eval_position)
+        self._learn(settings, rows, watched, curve=curve)
         self._feature_names = columns or []
         return self
+
+    @shows_progress
+    def _unbiased(
+        self,
+        settings: SimpleNamespace,
+        rows: GradedRows,
+        shown: ShownRows | None,
+        watched: GradedRows | None,
+        eval_position: Any,
+    ) -> tuple[GradedRows, GradedRows | None, np.ndarray | None]:
+        """Both rows without position bias, and the curve of the places."""
+        how = settings.seed, settings.n_jobs
+        rows, watched, found = without_position_bias(rows, shown, watched, eval_position, *how)
+        return rows, watched, None if found is None else found.propensity
 
     @shows_progress
     def _learn(
@@ -293,6 +330,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         rows: GradedRows,
         watched: GradedRows | None,
         metrics: Metrics | None = None,
+        curve: np.ndarray | None = None,
     ) -> MultiObjectiveRanker:
         """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
         for name, of in zip(rows.names, rows.values.T):
@@ -309,6 +347,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         self._given_ = given
         self.objective_names_: list[str] = rows.names
         self.weights_: NDArray[np.float64] = training.weights
+        self.position_propensity_: NDArray[np.float64] | None = curve
         self.metric_ = training.metric
         self.curves_: list[dict[str, list[float]]] = list(result.evals.values())
         self.best_round_: int | list[int] = result.best_round

@@ -11,7 +11,8 @@ from metarank import _core
 from metarank._util.elementary import exp2
 from metarank._util.parameters import POSITIVE, check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_groups, check_numbers
+from metarank.objectives.checks import Grouping, check_groups
+from metarank.types.checks import check_numbers
 
 # 2^1000 and sums of it are still numbers; beyond, gains overflow.
 _MAX_EXPONENT = 1000

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_numbers, check_targets
+from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_targets
+from metarank.types.checks import check_numbers
 
 Surrogate = Literal["logistic", "hinge"]
 Cost = Literal["difference", "uniform"]

@@ -17,6 +17,7 @@ from metarank.persist.fields import Each, Flag, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.cuts import Cut, ExpectedF1Cut, GlobalCut, HalfCut, HalfF1Cut, LabelCut
+from metarank.thresholds.decisions import Costs, RowQuality
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.lists import ScoredLists
@@ -93,6 +94,8 @@ class LearnedCuts(Saved):
         over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
     guarantees_ : Guarantees or None
         Recall and precision that can be guaranteed. None where `missed` is not given by row.
+    row_quality_ : RowQuality
+        What precision, recall and F1 of a row's label set are to be expected.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class LearnedCuts(Saved):
     held_out_: Annotated[dict[str, _Interval], Each("", List("", Number(""), 3, into=tuple), METRICS)]
     cuts_: Annotated[dict[str, Cut], Each("", Object("", Cut), METRICS, every=True)]
     guarantees_: Annotated[Guarantees | None, Object("", Guarantees, optional=True)]
+    row_quality_: Annotated[RowQuality, Object("", RowQuality)]
 
     def __init__(self, threshold: str = "auto", in_order: bool = False) -> None:
         if threshold not in THRESHOLDS:
@@ -191,15 +195,18 @@ class LearnedCuts(Saved):
                     self.cuts_[metric] = best().fit(lists, metric)
                     if len(values):
                         self.held_out_[metric] = _interval(metric, values)
+            self.row_quality_ = RowQuality.learned(lists, self.cuts_["micro-f1"].keep(lists))
             self.guarantees_ = None
             if isinstance(missed, np.ndarray):
                 self.guarantees_ = Guarantees(confidence).fit(lists, missed, drawn, seed)
         return self
 
-    def check_metric(self, optimize: str | None) -> str:
-        """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one, and for
-        a guarantee that cannot be kept."""
+    def check_metric(self, optimize: Any) -> str | Costs:
+        """The name of the metric to cut for, None means "micro-f1", or the costs; ValueError for an unknown
+        one, and for a guarantee that cannot be kept."""
         metric = check_metric(optimize)
+        if isinstance(metric, Costs):
+            return metric
         if wish := parse_wish(metric):
             if self.guarantees_ is None:
                 raise ValueError(f"optimize: {wish} needs a fit without rejected labels")
@@ -211,20 +218,31 @@ class LearnedCuts(Saved):
     ) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance, float32 (m,). `known` float64 (m,) are log-odds that stand
         in place of calibrated ones, NaN where there are none."""
-        return logistic(self._logits(candidates, scores, known)).astype(np.float32)
+        return logistic(self.logits(candidates, scores, known)).astype(np.float32)
 
     def cut(
-        self, candidates: Candidates, scores: np.ndarray, metric: str, known: np.ndarray | None = None
+        self, candidates: Candidates, scores: np.ndarray, metric: str | Costs, known: np.ndarray | None = None
     ) -> NDArray[np.bool_]:
-        """bool (m,): the pairs kept by the cut learned for a metric, or that keep a guarantee such as
-        "recall>=0.9". Each row is judged by itself; `known` as in `probabilities`."""
+        """bool (m,): the pairs kept by the cut learned for a metric, by costs, or that keep a guarantee such
+        as "recall>=0.9". Each row is judged by itself; `known` as in `probabilities`."""
         metric = self.check_metric(metric)
-        lists = ScoredLists(candidates, self._logits(candidates, scores, known))
+        lists = ScoredLists(candidates, self.logits(candidates, scores, known))
+        if isinstance(metric, Costs):
+            return metric.keep(lists)
         if (wish := parse_wish(metric)) and self.guarantees_ is not None:
             return self.guarantees_.keep(lists, wish)
         return self.cuts_[metric].keep(lists)
 
-    def _logits(self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    def expected(
+        self, candidates: Candidates, scores: np.ndarray, kept: np.ndarray, known: np.ndarray | None = None
+    ) -> dict[str, NDArray[np.float32]]:
+        """`RowQuality.of` the pairs that are kept; `known` as in `probabilities`."""
+        return self.row_quality_.of(ScoredLists(candidates, self.logits(candidates, scores, known)), kept)
+
+    def logits(
+        self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The log-odds of `probabilities`, float64 (m,)."""
         scores = np.ascontiguousarray(scores, np.float64)
         logits = finite_scores(self.calibrator_.logits(candidates, scores))
         if known is not None:
@@ -268,11 +286,12 @@ class NoCuts(LearnedCuts):
 
     saved: ClassVar[Spec] = Spec()
 
-    def check_metric(self, optimize: str | None) -> str:
+    def check_metric(self, optimize: Any) -> str | Costs:
         """Refuses."""
         raise ValueError(_REFUSAL)
 
-    def _logits(self, *pairs: Any) -> np.ndarray:
+    def logits(self, *pairs: Any) -> np.ndarray:
+        """Refuses."""
         raise ValueError(_REFUSAL)
 
     @property

@@ -17,6 +17,7 @@ from metarank._util.parameters import RandomState, check_random_state, one_targe
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
+from metarank.thresholds.decisions import Costs
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, parse_wish
 from metarank.thresholds.learned_cuts import LearnedCuts
 from metarank.thresholds.score_matrix import ScoreMatrix
@@ -180,24 +181,30 @@ class ThresholdLearner(Saved, BaseEstimator):
 
     def _check_parameters(self) -> None:
         LearnedCuts(self.threshold)
-        check_metric(self.optimize)
+        if not isinstance(check_metric(self.optimize), str):
+            raise ValueError(
+                f"optimize must be a metric or a guarantee, got {self.optimize!r:.80}: pass costs to predict"
+            )
         Guarantees(self.confidence)
         check_random_state(self.random_state)
 
     # --- prediction ----------------------------------------------------------
 
-    def predict(self, S: Any, optimize: str | None = None) -> sp.csr_matrix:
+    def predict(self, S: Any, optimize: Any = None) -> sp.csr_matrix:
         """Label sets, CSR (n, L) of int8 ones; each row is judged by itself.
 
         Parameters
         ----------
         S : as in `fit`
             With the L columns of the fit.
-        optimize : str, optional
-            The metric to cut for, or the guarantee, instead of that of the constructor.
+        optimize : str or costs, optional
+            The metric to cut for, or the guarantee, instead of that of the constructor; or what mistakes
+            cost, as in `MetaRanker.predict`.
         """
         given = self._read(S).best(self.n_listed_)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
+        if isinstance(metric, Costs):
+            metric.check(self.n_features_in_)
         kept = given.candidates.where(self.learned_.cut(given.candidates, given.scores, metric))
         return kept.to_csr(np.ones(kept.n_pairs, np.int8))
 
@@ -221,7 +228,7 @@ class ThresholdLearner(Saved, BaseEstimator):
             Relevant labels outside the candidates count as missed.
         """
         Y = one_target(Y, y)
-        metric = check_metric(self.optimize)
+        metric = str(check_metric(self.optimize))
         relevant, sets = self._read(S).checked_labels(Y), self.predict(S)
         wish = parse_wish(metric)
         if wish is not None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.algebra import times
+from metarank.thresholds.decisions import Costs
 from metarank.thresholds.guarantees import parse_wish
 from metarank.thresholds.lists import ScoredLists
 
 METRICS = ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy")
 
 
-def check_metric(optimize: str | None) -> str:
-    """The metric to cut for, or the guarantee, in any case ("micro-F1", "Recall >= 0.9").
+def check_metric(optimize: Any) -> str | Costs:
+    """The metric to cut for, or the guarantee, in any case ("micro-F1", "Recall >= 0.9"), or costs.
 
     None means "micro-f1".
 
@@ -31,8 +34,11 @@ def check_metric(optimize: str | None) -> str:
         return METRICS[0]
     rule = (
         f"optimize must be None or one of {', '.join(METRICS)}, or a guarantee such as 'recall>=0.9' "
-        f"or 'precision>=0.8', got {optimize!r:.80}"
+        f"or 'precision>=0.8', or costs {{'false_positive': 1, 'false_negative': 4}}, got {optimize!r:.80}"
     )
+    costs = Costs.read(optimize)
+    if costs is not None:
+        return costs
     if not isinstance(optimize, str):
         raise TypeError(rule)
     wish = parse_wish(optimize)

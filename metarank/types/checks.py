@@ -30,6 +30,7 @@ MOST_IMPLIED_LABELS = 1 << 22
 Layout = Literal["dense", "sparse"]
 LabelKind = Literal["indicator", "lists", "ids", "graded"]
 IdRule = Literal["auto", "names", "positions"]
+_KINDS = {1: "vector", 2: "matrix (n, K) with K >= 1"}
 
 
 class ScoresNotFiniteError(ValueError):
@@ -533,3 +534,30 @@ def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
         got = wrong[0] if len(wrong) else 0
         raise ValueError(f"sample_weight must be finite, non-negative and not all zero, got {got}")
     return w
+
+
+def check_numbers(values: Any, name: str, n_rows: int | None = None, *, n_dims: int = 1) -> np.ndarray:
+    """Finite float64 numbers, C-contiguous: a vector (n,), or with two dimensions a matrix (n, K), K >= 1.
+
+    Examples
+    --------
+    >>> check_numbers([1, 2], "scores")
+    array([1., 2.])
+    """
+    try:
+        out = np.asarray(values, np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"{name} must be numbers, got {_shown(values)}") from None
+    if out.ndim != n_dims or (n_dims == 2 and out.shape[1] == 0):
+        raise ValueError(f"{name} must be a {_KINDS[n_dims]}, got shape {out.shape}")
+    if n_rows is not None and len(out) != n_rows:
+        raise ValueError(f"{name} must have {n_rows} entries, got {len(out)}")
+    bad = np.argwhere(~np.isfinite(out))
+    if len(bad):
+        raise ValueError(f"{name} must be finite, got {out[tuple(bad[0])]} at position {bad[0].tolist()}")
+    return np.ascontiguousarray(out)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -54,6 +54,13 @@ class LabelLimits:
         )
         return LabelLimits(excluded, allowed, self.removed)
 
+    def without(self, labels: Candidates) -> LabelLimits:
+        """The limits with further labels of each row excluded."""
+        excluded = labels
+        if self.excluded is not None:
+            excluded = labels.union(for_each_row(self.excluded, labels.n_rows, labels.n_labels))
+        return LabelLimits(excluded, self.allowed, self.removed)
+
     def cut(self, candidates: Candidates) -> Candidates:
         """The candidates that may be ranked, with their scores."""
         candidates = candidates.without_labels(self.removed)

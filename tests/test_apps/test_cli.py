@@ -60,6 +60,9 @@ def work(tmp_path_factory) -> Path:
 def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert run(["evaluate", work / "numbers", work / "train.svm", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
+    through = values.pop("let_through")
+    assert list(through) == ["10%", "25%", "50%", "75%", "100%"]
+    assert through["100%"]["f1"] == pytest.approx(values["example-F1"], abs=0.2)
     assert {"MAP", "RankLoss", "nDCG", "One-error", "micro-F1", "Hamming", "P@1", "PSP@5"} <= set(values)
     assert all(0 <= v <= 1 for name, v in values.items() if name != "Coverage")
     assert values["MAP"] > 0.9
@@ -105,7 +108,7 @@ def test_evaluate_by_slices(work, tmp_path, capsys):
     arguments = ["evaluate", work / "words", tmp_path / "test.csv", "--metrics", "P@1,R@2,micro-F1,XMAD@1"]
     assert run([*arguments, "--slices", "source,label frequency"]) == 0
     out = capsys.readouterr().out.split("\n\n")
-    assert [part.split()[0] for part in out] == ["metric", "source", "label"]
+    assert [part.split()[0] for part in out] == ["metric", "source", "label", "surest"]
     assert [line.split()[:2] for line in out[1].splitlines()[2:]] == [["book", "4"], ["web", "8"]]
     assert "XMAD" not in out[2]
     assert run([*arguments, "--slices", "source,label frequency", "--json"]) == 0

@@ -170,6 +170,7 @@ def test_command_line_and_report(format, tmp_path, capsys):
     assert said.err.count("never met") == 1
     assert f"2 ({named}), in 6 of" in said.err
     relevance = aligned_relevance(model.fitted_, test)
+    assert found.pop("let_through")["100%"]["rows"] == 1
     assert found.pop("propensity_weight") == model.propensity_weight_
     assert found == pytest.approx(Evaluation(model, test, relevance).values(names))
     report = measure_report(model, test, baselines={}, n_examples=2)

@@ -34,7 +34,16 @@ from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.view import TrainingSet
 
 # Classes that no model of `golden/kinds` holds.
-SEEN_ELSEWHERE = {"TwoSided", "Encoder", "ObjectiveScorer", "AutoRanker", "OtherNames", "LabelTree", "NoCuts"}
+SEEN_ELSEWHERE = {
+    "TwoSided",
+    "Encoder",
+    "ObjectiveScorer",
+    "AutoRanker",
+    "OtherNames",
+    "LabelTree",
+    "NoCuts",
+    "KnownLabels",
+}
 KINDS = sorted(p.name for p in (Path(__file__).parents[1] / "golden/kinds").iterdir())
 
 

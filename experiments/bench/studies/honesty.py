@@ -55,6 +55,23 @@ def guarantees(lines: Lines) -> str:
     return page_parts.table(["set", "", "promised", "true", "kept", "labels a row"], rows)
 
 
+def decisions(lines: Lines) -> str:
+    rows = []
+    for line in ours(lines):
+        told = line["set"]
+        for missed, (own, best, nothing) in line["costs"].items():
+            rows.append([told, missed, f"{own:.3g}", f"{best:.3g}", f"{own / best:.3f}", f"{nothing:.3g}"])
+            told = ""
+    head = ["set", "a missed label costs", "a row", "best cut in hindsight", "ratio", "no label at all"]
+    surest = [
+        [line["set"], *(f"{100 * expected:.0f} → {100 * true:.0f}" for expected, true in line["rows"])]
+        for line in ours(lines)
+    ]
+    tenths = ["set", "surest tenth", *(f"{n}." for n in range(2, 10)), "least sure"]
+    parts = [page_parts.table(head, rows), ROWS, page_parts.table(tenths, surest)]
+    return "\n\n".join(parts)
+
+
 def verdict(holds: bool, gap: float, error: float) -> str:
     return "yes" if holds else f"**no**, {gap / error:+.1f} standard errors" if error else "**no**"
 
@@ -93,6 +110,7 @@ def page(lines: Lines) -> str:
     parts = ["# Do the figures that metarank gives of itself hold?", HEAD, *failed]
     parts += ["## Quality of held-out rows", QUALITY, quality(lines)]
     parts += ["## Guaranteed label sets", GUARANTEES, guarantees(lines)]
+    parts += ["## Costs, and single rows", COSTS, decisions(lines)]
     parts += ["## Probabilities", PROBABILITIES]
     for name in lines.sets:
         parts += [f"### {name}", calibration(lines, name)]
@@ -114,6 +132,14 @@ QUALITY = (
 GUARANTEES = (
     "`predict(optimize=...)` at confidence 0.9. *true*: mean recall or precision over the rows that count. "
     "What cannot be guaranteed is refused; the best that can be had is told."
+)
+COSTS = (
+    "A wrong label costs 1. `predict(optimize={...})` cuts by calibrated probabilities; the best cut in "
+    "hindsight is the one threshold of probability that costs least on the test rows."
+)
+ROWS = (
+    "`predict(return_quality=True)` by the default cut: F1 expected → true, in per cent, of tenths of the "
+    "rows by what was expected."
 )
 PROBABILITIES = (
     "Of the five most probable labels of each test row: mean probability → share that is relevant (pairs), "

@@ -23,6 +23,7 @@ from systems import pipeline
 
 WISHES = ("recall>=0.7", "recall>=0.9", "precision>=0.6", "precision>=0.8")
 TOP, BINS = 5, 10
+COSTS = (0.25, 1, 4, 16)
 
 
 class System:
@@ -69,7 +70,32 @@ def told(model: metarank.MetaRanker, X: sp.csr_matrix, Y: sp.csr_matrix, limits:
         rows = [attained(wish, found[i], Y[i]) for i in counted]
         error = float(np.std(rows) / np.sqrt(max(1, len(rows))))
         guarantees[name] = [attained(wish, found, Y), error, found.nnz / found.shape[0]]
-    return {"quality_told": quality, "guarantees": guarantees}
+    return {"quality_told": quality, "guarantees": guarantees} | decisions(model, X, Y, limits)
+
+
+def decisions(model: metarank.MetaRanker, X: sp.csr_matrix, Y: sp.csr_matrix, limits: dict) -> dict[str, Any]:
+    """`costs`: by what a missed label costs beside a wrong one, a row's cost by the cut, by the best single
+    cut of the test rows, and with no label at all; `rows`: of tenths of the rows, the surest first, the F1
+    that was expected and the true one."""
+    probabilities = sp.csr_matrix(model.predict_proba(X, **limits))
+    relevant, n = sp.csr_matrix(Y > 0, dtype=np.float32), X.shape[0]
+    of_pair = np.asarray(relevant[probabilities.nonzero()]).ravel() > 0
+    p = np.asarray(probabilities[probabilities.nonzero()]).ravel()
+    order = np.argsort(-p, kind="stable")
+    hits, wrong = (np.append(0, np.cumsum(of[order])) for of in (of_pair, ~of_pair))
+    costs = {}
+    for missed in COSTS:
+        kept = model.predict(X, optimize={"false_positive": 1, "false_negative": missed}, **limits)
+        right = relevant.multiply(kept).nnz
+        own = kept.nnz - right + missed * (relevant.nnz - right)
+        best = (wrong + missed * (relevant.nnz - hits)).min()
+        costs[str(missed)] = [float(of) / n for of in (own, best, missed * relevant.nnz)]
+    kept, quality = model.predict(X, return_quality=True, **limits)
+    right = np.asarray(relevant.multiply(kept).sum(axis=1)).ravel()
+    true = 2 * right / np.maximum(np.diff(kept.indptr) + np.diff(relevant.indptr), 1)
+    tenths = np.array_split(np.argsort(-quality["f1"], kind="stable"), BINS)
+    rows = [[float(of[tenth].mean()) for of in (quality["f1"], true)] for tenth in tenths]
+    return {"costs": costs, "rows": rows}
 
 
 def one_vs_rest(kind: str, X: sp.csr_matrix, Y: np.ndarray, X_test: sp.csr_matrix) -> np.ndarray:

@@ -173,7 +173,7 @@ class MetarankBackend(AnnifLearningBackend):
         hidden = np.flatnonzero(self._subject_of < 0)
         limits = {"exclude": hidden.tolist()} if len(hidden) else {}
         with self._settings():
-            ranking, probabilities, _ = self._model._answers(
+            ranking, probabilities, *_ = self._model._answers(
                 texts, max(1, limit), None, self._model.n_rows_ > 0, None, limits
             )
         return suggested(ranking, probabilities, self._subject_of, len(self.project.subjects), limit)

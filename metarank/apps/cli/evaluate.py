@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.apps.cli._reading import check_exists, pairs_for, read_labelled
     from metarank.metrics import Metric
-    from metarank.model.answering.measure import Evaluation
+    from metarank.model.answering.measure import SETS, Evaluation
 
     names = None if args.metrics is None else [n.strip() for n in args.metrics.split(",") if n.strip()]
     if names == []:
@@ -57,10 +57,19 @@ def run(args: argparse.Namespace) -> None:
             of: {part.name: part.size | _without_nan(part.values) for part in parts}
             for of, parts in slices.items()
         }
+    through = evaluation.let_through() if {*SETS} & {*names} else {}
+    if through:
+        facts["let_through"] = {
+            share: {"rows": int(share[:-1]) / 100, "expected_f1": forecast, "f1": true}
+            for share, (forecast, true) in through.items()
+        }
     rows = [[name, *_cells(name, value)] for name, value in values.items()]
     text = table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows)
     for of, parts in slices.items():
         text += f"\n\n{_slices(of, parts)}"
+    if through:
+        surest = [[share, *(f"{100 * value:.1f}" for value in of)] for share, of in through.items()]
+        text += f"\n\n{table(['surest rows', 'F1 expected', 'F1'], surest)}"
     # How much the lists that were measured boost rare labels.
     weight = f"{model.propensity_weight_:g} (cuts and probabilities have none)"
     show(args.json, facts, f"{text}\npropensity weight of the lists: {weight}")

@@ -20,7 +20,11 @@ model input
 --text TEXT ...    a text instead of INPUT; may be repeated
 --top K            labels per row (default 10; with --optimize all)
 --optimize METRIC  keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming,
-                   subset-accuracy; or the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'
+                   subset-accuracy; the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'; those
+                   of least expected cost, 'false_positive=1,false_negative=4'
+--at-most K        keep no more labels of a row, whatever --optimize says
+--at-least K       keep so many labels of a row, its best ones, whatever --optimize says
+--quality          tell the F1 to be expected of each row's labels, by which the surest rows can be found
 --probabilities    tell the probability of each label too; it holds no boost of rare labels
 --out FILE         file to write (default: standard output): {ENDINGS}
 --format FORMAT    format if --out has no ending: {", ".join(FORMATS)} (default txt: a block of scores and
@@ -29,6 +33,7 @@ model input
 [label lists]      Each FILE: {LIST_FORMAT}.
 --exclude FILE     labels that must not be ranked (a single line applies to all rows)
 --allowed FILE     the only labels that may be ranked (likewise)
+--known FILE       labels that the rows have (likewise): they are excluded, and tell of the others
 """
 
 
@@ -46,10 +51,13 @@ def run(args: argparse.Namespace) -> None:
     from metarank.apps.listed import listed
     from metarank.data.tables import read_elsewhere
     from metarank.model.answering.explain import said_of_unknown_rows
+    from metarank.thresholds.decisions import SetSizes
     from metarank.thresholds.set_metrics import check_metric
 
     check_rows(args)
     check_metric(args.optimize)
+    sizes = SetSizes(args.at_least or 0, args.at_most)
+    cuts = args.optimize is not None or sizes or args.quality
     form = format_of(args.out, args.format)
     with writing(args.out, "wb" if form in BINARY else "w") as out:
         model = load_model(args)
@@ -58,15 +66,16 @@ def run(args: argparse.Namespace) -> None:
             with read_elsewhere(["id"]):
                 rows = read_dataset(args.input, args, model)
             ids = None if args.labels_column == "id" else _ids(args.input, rows, args.encoding)
-        top = args.top or (10 if args.optimize is None else model.n_labels_)
+        top = args.top or (model.n_labels_ if cuts else 10)
         n_rows = rows.n_rows if args.text is None else len(rows)
         limits: dict[str, Any] = {
             name: read_label_lists(path, model.label_table_, n_rows, option=f"--{name}", one_for_all=True)
-            for name, path in (("exclude", args.exclude), ("allowed", args.allowed))
+            for name, path in (("exclude", args.exclude), ("allowed", args.allowed), ("known", args.known))
             if path is not None
         }
         limits |= pairs_for(model, args, n_rows)
-        ranking, known, kept = model._answers(rows, top, args.optimize, args.probabilities, None, limits)
+        wanted = args.optimize, args.probabilities, None, limits, sizes, args.quality
+        ranking, known, kept, worth = model._answers(rows, top, *wanted)
         if unknown := said_of_unknown_rows(ranking.without_evidence):
             print(f"metarank: {unknown}", file=sys.stderr)
 
@@ -75,13 +84,18 @@ def run(args: argparse.Namespace) -> None:
                 labels = [entry for entry in entries if entry.pop("kept", True)]
                 row_id = {} if ids is None else {"id": ids[i]}
                 without_evidence = bool(ranking.without_evidence[i])
-                yield {"row": i, **row_id, "without_evidence": without_evidence, "labels": labels}
+                expected = {} if worth is None else {"expected_f1": float(worth["f1"][i])}
+                yield {"row": i, **row_id, **expected, "without_evidence": without_evidence, "labels": labels}
 
         if form == "txt":
             _write_text(out, records(), _headings(rows, ids))
         else:
             names = ["row", *["id"] * (ids is not None), "rank", "label", "name", "score"]
-            names += [*["probability"] * args.probabilities, "without_evidence"]
+            names += [
+                *["probability"] * args.probabilities,
+                *["expected_f1"] * args.quality,
+                "without_evidence",
+            ]
             write_records(out, form, records(), names)
 
 
@@ -123,6 +137,8 @@ def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[
             out.write(f"{printable(heading)}\n")
         if record["without_evidence"]:
             out.write(f"# {NOTHING_KNOWN}\n")
+        if "expected_f1" in record:
+            out.write(f"# expected F1 {100 * record['expected_f1']:.0f} %\n")
         for e in record["labels"]:
             share = f"  {100 * e['probability']:5.1f} %" if "probability" in e else ""
             out.write(f"{e['score']:8.3f}{share}  {printable(e['name'])}\n")

@@ -24,6 +24,7 @@ from metarank.apps.serve.schema import (
     read_json,
 )
 from metarank.model.estimator import MetaRanker
+from metarank.thresholds.decisions import SetSizes
 from metarank.thresholds.set_metrics import METRICS
 
 # Sources of evidence that an explanation puts into words.
@@ -133,19 +134,23 @@ class Answerer:
     def _ranked(self, rows: Rows, request: RankRequest) -> dict[str, Any]:
         """The ranked labels of every row, and which rows are without evidence."""
         k, weight, limits = request.k, request.propensity_weight, _limits(request, request.instances is None)
-        probable = kept = None
+        probable = kept = worth = None
         with _refusing():
-            if request.optimize is None and not request.probabilities:
+            sizes = SetSizes(request.at_least, request.at_most)
+            if request.optimize is None and not (request.probabilities or sizes or request.quality):
                 ranking = self.model.rank(rows, k=k, propensity_weight=weight, **limits)
             else:
-                wanted = request.optimize, request.probabilities, weight, limits
-                ranking, probable, kept = self.model._answers(rows, k, *wanted)
+                wanted = request.optimize, request.probabilities, weight, limits, sizes, request.quality
+                ranking, probable, kept, worth = self.model._answers(rows, k, *wanted)
         table = self.model.label_table_
         rankings = list(listed(ranking, table, probable, kept))
         if table.names is None:
             for entry in chain(*rankings):
                 del entry["name"]
-        answer = {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
+        answer: dict[str, Any] = {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
+        if worth is not None:  # JSON has no NaN
+            columns = [np.where(np.isnan(of), 0.0, of).tolist() for of in worth.values()]
+            answer["quality"] = [dict(zip(worth, row)) for row in zip(*columns)]
         named = (_labels_of(row) for of in limits.get("candidates", {}).values() for row in of)
         if unknown := sum(not table.knows(label) for label in chain(*named)):
             answer["unknown_candidates"] = unknown
@@ -174,5 +179,5 @@ def _limits(request: RankRequest | ExplainRequest, is_one: bool) -> dict[str, An
         for field, of in given.items()
         if of is not None
     }
-    limits |= {"allowed": request.allowed, "exclude": request.exclude}
+    limits |= {"allowed": request.allowed, "exclude": request.exclude, "known": request.known}
     return {field: value for field, value in limits.items() if value is not None}

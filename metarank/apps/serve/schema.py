@@ -31,6 +31,7 @@ class _Body(BaseModel):
 
     allowed: Any = Field(None, description="one list of labels, ids or names, or one for each instance")
     exclude: Any = Field(None, description="as allowed")
+    known: Any = Field(None, description="as exclude: labels that tell of the others")
     candidates: dict[str, list[Any]] | None = Field(
         None, description="by source: the pairs [label, score] of the instance, or such a list for each"
     )
@@ -44,8 +45,13 @@ class RankRequest(_Body):
     instance: Any = Field(None, description="a text, features {name: value} or [value], or {block: value}")
     instances: Annotated[list[Any], Field(min_length=1, max_length=MOST_ROWS)] | None = None
     k: _Count = 10
-    optimize: str | None = Field(None, description=f"one of {', '.join(METRICS)}, or 'recall>=0.9'")
+    optimize: str | dict[str, Any] | None = Field(
+        None, description=f"one of {', '.join(METRICS)}, 'recall>=0.9', or the costs of mistakes"
+    )
+    at_least: Annotated[int, Field(ge=0, le=MOST_LABELS)] = 0
+    at_most: _Count | None = None
     probabilities: bool = False
+    quality: bool = Field(False, description="tell what to expect of the labels that are kept")
 
 
 class ExplainRequest(_Body):

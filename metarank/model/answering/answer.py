@@ -36,7 +36,7 @@ from metarank.types.feature_table import Columns, FeatureTable
 from metarank.types.given import Given, check_names_given, read_given
 from metarank.types.label_table import LabelTable
 from metarank.types.ranking import Ranking
-from metarank.types.restrict import LabelLimits, check_shortlist
+from metarank.types.restrict import LabelLimits, check_lists, check_shortlist, for_each_row
 from metarank.types.texts import WordRows
 from metarank.types.view import CHUNK_PAIRS, Features
 
@@ -54,6 +54,17 @@ class Limits(TypedDict, total=False):
     allowed: Any
     candidates: Any
     pair_features: Any
+    known: Any
+
+
+class Answers(NamedTuple):
+    """What was asked of rows, None for what was not: lists, probabilities, label sets, and what to expect of
+    these."""
+
+    ranking: Ranking
+    probabilities: sp.csr_matrix | None
+    kept: sp.csr_matrix | None
+    quality: dict[str, np.ndarray] | None
 
 
 class Request(NamedTuple):
@@ -68,12 +79,15 @@ class Request(NamedTuple):
         A shortlist to be ranked instead of the model's own.
     given : Given or None
         What the model's sources read of pairs.
+    known : Candidates or None
+        The labels that the rows are known to have; they are excluded too.
     """
 
     X: Features
     limits: LabelLimits
     own: Candidates | None = None
     given: Given | None = None
+    known: Candidates | None = None
 
     @property
     def n_rows(self) -> int:
@@ -90,6 +104,7 @@ class Request(NamedTuple):
             self.limits.rows(rows),
             None if self.own is None else self.own.rows(rows),
             None if self.given is None else self.given[rows],
+            None if self.known is None else self.known.rows(rows),
         )
 
     def parts(self, n_rows: int) -> Iterator[Request]:
@@ -106,6 +121,7 @@ def read_request(
     allowed: Any = None,
     candidates: Any = None,
     pair_features: Any = None,
+    known: Any = None,
 ) -> Request:
     """Check and encode the rows of an answer, what is given of their pairs, and the limits of their labels.
 
@@ -141,7 +157,17 @@ def read_request(
         rows = np.zeros((given.n_rows, 0), np.float32)
     if candidates is not None and not sources:
         shortlist = check_shortlist(candidates, rows.shape[0], table)
-    return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), shortlist, given)
+    limits, of_rows = LabelLimits.checked(exclude, allowed, rows.shape[0], table), None
+    if known is not None:
+        if model.known_labels is None or model.together is None:
+            raise ValueError(
+                "known needs a fit with effort='medium', a source that keeps training rows, and 50 rows with "
+                "two labels: this model has learned nothing of labels that go together; use exclude"
+            )
+        n_rows = rows.shape[0]
+        of_rows = for_each_row(check_lists(known, n_rows, table, "known"), n_rows, table.n_labels)
+        limits = limits.without(of_rows)
+    return Request(rows, limits, shortlist, given, of_rows)
 
 
 def words_in(model: FittedModel, X: Any) -> WordRows | None:
@@ -193,7 +219,12 @@ class Answering:
         by_plan = plan if plan is not None and plan.ranks and self.ranker is self.model.ranker else None
         for chunk in self._chunks(request, k):
             scored = None if by_plan is None else self._score_by_plan(by_plan, chunk)
-            out.append(scored or self.score_described(self._describe_chunk(chunk, k, plan)))
+            scored = scored or self.score_described(self._describe_chunk(chunk, k, plan))
+            if chunk.known is not None:
+                limits = chunk.limits if chunk.own is None else replace(chunk.limits, allowed=chunk.own)
+                how = limits, chunk.known, self.weight, resolve_n_jobs(self.n_jobs)
+                scored = self.model.by_known_labels(scored, *how)
+            out.append(scored)
         return out
 
     def score_described(self, rows: Described) -> Scored:
@@ -222,7 +253,7 @@ class Answering:
 
     def _plan_for(self, request: Request) -> Plan | None:
         """The compiled plan, if it can answer: shortlisted sparse rows, all of whose labels may be ranked."""
-        X, limits, candidates, given = request
+        X, limits, candidates, given, _ = request
         is_limited = candidates is not None or limits.allowed is not None or limits.excluded is not None
         if (
             is_limited
@@ -262,7 +293,7 @@ class Answering:
 
     def _describe_chunk(self, chunk: Request, k: int, plan: Plan | None = None) -> Described:
         """The candidates of some rows, and the meta-features of those worth it."""
-        X, limits, candidates, given = chunk
+        X, limits, candidates, given, _ = chunk
         blank = blank_rows(X, given)
         if plan is not None and not np.count_nonzero(blank):
             listed = self._listed(plan, chunk, table=True)

@@ -211,6 +211,8 @@ def explain_row(
     row = read_request(fitted, one_row(x), **limits)
     if row.n_rows != 1:
         raise ValueError(f"x must be one instance, got {row.n_rows} rows")
+    if row.known is not None:
+        raise ValueError("known must be left out: what known labels change is not explained; use exclude")
     return _explained(answering, row, fitted.label_table.id_of(label, "label"), n_neighbors)
 
 

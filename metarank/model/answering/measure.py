@@ -31,6 +31,7 @@ FULL_LIST = ["MAP", "RankLoss", "nDCG", "One-error", "Coverage"]
 SETS = ["micro-F1", "macro-F1", "example-F1", "Hamming"]
 # Where the model has a table of labels with parents.
 HIERARCHICAL = ["hP", "hR", "hF"]
+_SHARES = (10, 25, 50, 75, 100)
 TOP = ["P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5"]
 
 
@@ -136,6 +137,22 @@ class Evaluation:
         """Label sets by the cut learned for a metric, by the default one if there is none."""
         cut = check_metric(metric if metric.lower() in METRICS else None)
         return self.fitted.label_sets(self._scored, cut)
+
+    def let_through(self) -> dict[str, tuple[float, float]]:
+        """The mean F1 of the surest rows by the default cut: that forecast, and that which came true, by the
+        share of rows; none of a model without training rows."""
+        if not self.fitted.n_rows:
+            return {}
+        sets = self.sets("micro-f1")
+        forecast = self.fitted.expected_quality(self._scored, sets)["f1"]
+        relevant = sp.csr_matrix(self.Y > 0)
+        hits = np.asarray(sets.multiply(relevant[:, : self.fitted.n_labels]).sum(axis=1)).ravel()
+        true = 2 * hits / np.maximum(np.diff(sets.indptr) + np.diff(relevant.indptr), 1)
+        order = np.argsort(-forecast, kind="stable")
+        heads = {f"{share}%": order[: -(-len(order) * share // 100)] for share in _SHARES}
+        return {
+            name: (float(forecast[rows].mean()), float(true[rows].mean())) for name, rows in heads.items()
+        }
 
     def default_names(self) -> list[str]:
         """The metrics that are measured if none is named."""

@@ -101,6 +101,7 @@ def assembled(
         ranker=ranked.ranker,
         point_ranker=ranked.point_ranker,
         thresholds=judged.thresholds,
+        known_labels=judged.known_labels,
         propensity_weight=judged.propensity_weight,
         tuned_weight=judged.tuned_weight,
         random_state=given.options.seed,

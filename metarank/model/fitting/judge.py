@@ -14,6 +14,7 @@ from metarank.model.fitted import ORDER, SETS
 from metarank.model.fitting import auto
 from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_labels
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
+from metarank.model.known_labels import KnownLabels
 from metarank.ranker.lists import drawn
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
@@ -33,6 +34,7 @@ class Judged:
     tuned_weight: float
     missing: MissingPairs
     quality: dict[str, Interval]
+    known_labels: KnownLabels | None = None
 
 
 def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judged:
@@ -53,6 +55,11 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     probabilities = thresholds.probabilities(candidates, scores)
     judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
     missing = MissingPairs.surest(candidates, probabilities, judged, rows)
+    known = None
+    if lists.options.effort != "low" and not lists.targets:
+        logits = thresholds.logits(candidates, scores)
+        how = lists.options.seed, lists.options.n_jobs
+        known = KnownLabels.learned(data, rows, candidates, logits, *how)
     tuned = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
     asked = lists.options.propensity_weight
     weight = tuned if isinstance(asked, str) else float(asked)
@@ -62,7 +69,7 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
         scores = scores + weight * thresholds.scores_per_logit * rarity
     _tell_of_rows(data, rows, Y)
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
-    return Judged(thresholds, weight, tuned, missing, quality)
+    return Judged(thresholds, weight, tuned, missing, quality, known)
 
 
 def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
