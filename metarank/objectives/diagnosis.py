@@ -214,8 +214,7 @@ def diagnose(
         if X is None:
             raise ValueError("position needs X, by which relevance is told from places, got None")
         raw, settings = rows.values, model.settings()
-        rows, _, found = without_position_bias(rows, shown, None, None, settings.seed, settings.n_jobs)
-        curve = found.propensity if found is not None else None
+        rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         reordered[shown.clicked] = [
             _turned(raw[:, k], rows.values[:, k], rows.grouping) for k in shown.clicked
         ]

@@ -236,7 +236,6 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         position: Any = None,
         position_of: Any = None,
         position_propensity: Any = None,
-        eval_position: Any = None,
     ) -> MultiObjectiveRanker:
         """Learn from rows and their targets.
 
@@ -275,9 +274,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             The objectives that depend on it; all but "relevance" by default.
         position_propensity : array-like (P,), optional
             The probability, in (0, 1], that each place from the first to the P-th is looked at, where it is
-            known, as from an experiment; otherwise it is learned from the rows.
-        eval_position : array-like, optional
-            Places of the rows of `eval_set`; without them its grades are taken to be free of such a bias.
+            known, as from an experiment; otherwise it is learned from the rows. Grades of `eval_set` are
+            taken to be free of such a bias.
 
         Returns
         -------
@@ -304,24 +302,9 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
                 "early_stopping needs rows to watch: give eval_set, got early_stopping="
                 f"{self.early_stopping} without"
             )
-        rows, watched, curve = self._unbiased(settings, rows, shown, watched, eval_position)
-        self._learn(settings, rows, watched, curve=curve)
+        self._learn(settings, rows, watched, shown=shown)
         self._feature_names = columns or []
         return self
-
-    @shows_progress
-    def _unbiased(
-        self,
-        settings: SimpleNamespace,
-        rows: GradedRows,
-        shown: ShownRows | None,
-        watched: GradedRows | None,
-        eval_position: Any,
-    ) -> tuple[GradedRows, GradedRows | None, np.ndarray | None]:
-        """Both rows without position bias, and the curve of the places."""
-        how = settings.seed, settings.n_jobs
-        rows, watched, found = without_position_bias(rows, shown, watched, eval_position, *how)
-        return rows, watched, None if found is None else found.propensity
 
     @shows_progress
     def _learn(
@@ -330,12 +313,13 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         rows: GradedRows,
         watched: GradedRows | None,
         metrics: Metrics | None = None,
-        curve: np.ndarray | None = None,
+        shown: ShownRows | None = None,
     ) -> MultiObjectiveRanker:
         """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
         for name, of in zip(rows.names, rows.values.T):
             if of.min() == of.max():
                 raise ValueError(f"the label {name!r} of Y is constant, {of[0]:g} everywhere: no AUC exists")
+        rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         metrics = self._metrics(rows if watched is None else watched) if metrics is None else metrics
         weights = check_weights(self.weights, len(rows.names), names=rows.names)
         given = remembered(self.get_params(deep=False))

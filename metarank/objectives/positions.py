@@ -20,7 +20,6 @@ from metarank._util.progress import as_part
 from metarank.objectives.learning import GradedRows
 from metarank.objectives.models import Boosting, raw_scores
 from metarank.ranker.boosting import lightgbm_params
-from metarank.types.boosters import BoosterArrays
 from metarank.types.checks import check_numbers
 
 # Small trees, and not too many: what stands for clicks is to forget their noise. nDCG@10 of MQ2008 after the
@@ -52,12 +51,7 @@ class ShownRows:
 
     @classmethod
     def checked(
-        cls,
-        rows: GradedRows,
-        position: Any,
-        position_of: Any,
-        position_propensity: Any,
-        name: str = "position",
+        cls, rows: GradedRows, position: Any, position_of: Any, position_propensity: Any
     ) -> ShownRows | None:
         """None where there are no places.
 
@@ -69,9 +63,9 @@ class ShownRows:
         if position is None:
             for other, value in (("position_of", position_of), ("position_propensity", position_propensity)):
                 if value is not None:
-                    raise ValueError(f"{other} describes {name}, which is missing; got {value!r:.80}")
+                    raise ValueError(f"{other} describes position, which is missing; got {value!r:.80}")
             return None
-        place = _places(position, len(rows.values), name)
+        place = _places(position, len(rows.values))
         clicked = _clicked(rows.names, position_of)
         for k in clicked:
             if not np.ptp(rows.values[:, k]):
@@ -79,11 +73,11 @@ class ShownRows:
             unseen = (place == 0) & (rows.values[:, k] > 0)
             if unseen.any():
                 raise ValueError(
-                    f"{name} must be a place, from 1, where {rows.names[k]!r} is above 0, got 0 or a missing "
-                    f"value at row {np.argmax(unseen)}"
+                    f"position must be a place, from 1, where {rows.names[k]!r} is above 0, got 0 or a "
+                    f"missing value at row {np.argmax(unseen)}"
                 )
             if rows.propensity is not None and (rows.propensity[..., k] < 1).any():
-                raise ValueError(f"propensities must not name {rows.names[k]!r}, which depends on {name}")
+                raise ValueError(f"propensities must not name {rows.names[k]!r}, which depends on position")
         given = None
         if position_propensity is not None:
             given = check_numbers(position_propensity, "position_propensity")
@@ -96,70 +90,22 @@ class ShownRows:
         return cls(place, clicked, given)
 
 
-@dataclass(frozen=True, eq=False)
-class Examination:
-    """What is known of places, and of what clicks would be if all were looked at.
-
-    Parameters
-    ----------
-    propensity : float64 array (P,)
-        The probability that a place is examined, beside that of the place most looked at.
-    models : by objective the trees of gamma's log-odds, what is added to them, and the greatest grade
-    """
-
-    propensity: np.ndarray
-    models: dict[int, tuple[BoosterArrays, float, float]]
-
-    @classmethod
-    def learned(cls, rows: GradedRows, shown: ShownRows, seed: int, n_jobs: int) -> Examination:
-        """The curve by the objective that is most often above 0, unless it is given, then each objective."""
-        theta, models = shown.given, {}
-        order = sorted(shown.clicked, key=lambda k: -np.count_nonzero(rows.values[:, k]))
-        for number, k in enumerate(order):
-            with as_part(f"examination, {rows.names[k]}", number / len(order), 1 / len(order)):
-                theta, models[k] = _maximised(rows, k, shown.place, theta, seed, n_jobs)
-        assert theta is not None
-        return cls(theta, models)
-
-    def relevance(self, rows: GradedRows, n_jobs: int) -> GradedRows:
-        """The rows with gamma, on the scale of the grades, in place of clicks."""
-        values = rows.values.copy()
-        for k, (trees, base, top) in self.models.items():
-            values[:, k] = top * logistic(raw_scores(trees, rows.X, n_jobs) + base)
-        return replace(rows, values=values)
-
-    def told(self, rows: GradedRows, shown: ShownRows, n_jobs: int) -> GradedRows:
-        """The rows with the probability that they are relevant, given their clicks, in place of these."""
-        estimated = self.relevance(rows, n_jobs)
-        theta = _at(self.propensity, shown.place)
-        for k, (*_, top) in self.models.items():
-            click, gamma = rows.values[:, k] / top, estimated.values[:, k] / top
-            missed = gamma * (1 - theta) / np.maximum(1 - theta * gamma, 1e-9)
-            estimated.values[:, k] = top * (click + (1 - click) * missed)
-        return estimated
-
-
 def without_position_bias(
-    rows: GradedRows,
-    shown: ShownRows | None,
-    watched: GradedRows | None,
-    eval_position: Any,
-    seed: int,
-    n_jobs: int,
-) -> tuple[GradedRows, GradedRows | None, Examination | None]:
-    """Rows to learn from and to watch with what clicks say of relevance, and what was learned of places."""
-    if eval_position is not None and (shown is None or watched is None):
-        raise ValueError("eval_position needs position and eval_set, got one of them missing")
+    rows: GradedRows, shown: ShownRows | None, seed: int, n_jobs: int
+) -> tuple[GradedRows, np.ndarray | None]:
+    """The rows with gamma, on the scale of the grades, in place of clicks, and how often each place is
+    examined beside the one most looked at.
+
+    The objective that is most often above 0 tells of the places, unless that is given.
+    """
     if shown is None:
-        return rows, watched, None
-    of_watched = None
-    if watched is not None and eval_position is not None:
-        names = [rows.names[k] for k in shown.clicked]
-        of_watched = ShownRows.checked(watched, eval_position, names, None, "eval_position")
-    found = Examination.learned(rows, shown, seed, n_jobs)
-    if watched is not None and of_watched is not None:
-        watched = found.told(watched, of_watched, n_jobs)
-    return found.relevance(rows, n_jobs), watched, found
+        return rows, None
+    theta, values = shown.given, rows.values.copy()
+    order = sorted(shown.clicked, key=lambda k: -np.count_nonzero(values[:, k]))
+    for number, k in enumerate(order):
+        with as_part(f"examination, {rows.names[k]}", number / len(order), 1 / len(order)):
+            theta, values[:, k] = _maximised(rows, k, shown.place, theta, seed, n_jobs)
+    return replace(rows, values=values), theta
 
 
 def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
@@ -175,8 +121,8 @@ def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
 
 def _maximised(
     rows: GradedRows, k: int, place: np.ndarray, known: np.ndarray | None, seed: int, n_jobs: int
-) -> tuple[np.ndarray, tuple[BoosterArrays, float, float]]:
-    """The curve, which is `known` or learned, and the model of one objective."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The curve, which is `known` or learned, and gamma for one objective, on the scale of its grades."""
     there = place > 0
     X, at, top = rows.X[there], place[there], float(rows.values[:, k].max())
     click = rows.values[there, k] / top
@@ -195,9 +141,8 @@ def _maximised(
         slope = seen * gamma * (1 - gamma) / missed
         return (1 - click) * slope - click * (1 - gamma), np.maximum(slope * (1 - gamma), 1e-9)
 
-    n_values = X.size
-    trees = Boosting(X, None, lightgbm_params(_TREES, seed, n_jobs, n_values), _ROUNDS).fit(gradients)
-    return theta, (trees, base, top)
+    trees = Boosting(X, None, lightgbm_params(_TREES, seed, n_jobs, X.size), _ROUNDS).fit(gradients)
+    return theta, top * logistic(raw_scores(trees, rows.X, n_jobs) + base)
 
 
 def _stepped(theta: np.ndarray, at: np.ndarray, click: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -219,23 +164,23 @@ def _at(theta: np.ndarray, place: np.ndarray) -> np.ndarray:
     return np.append(0.0, theta)[np.minimum(place, len(theta))]
 
 
-def _places(position: Any, n_rows: int, name: str) -> np.ndarray:
+def _places(position: Any, n_rows: int) -> np.ndarray:
     try:
         values = np.asarray(position, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be whole numbers, got {position!r:.80}") from None
+        raise ValueError(f"position must be whole numbers, got {position!r:.80}") from None
     if values.shape != (n_rows,):
-        raise ValueError(f"{name} must have one entry a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"position must have one entry a row, shape ({n_rows},), got {values.shape}")
     values = np.where(np.isnan(values), 0.0, values)
     bad = (values < 0) | (values > _MOST_PLACES) | (values != np.floor(values))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"{name} must be whole numbers from 1 (the first place) to {_MOST_PLACES}, 0 or missing where a "
-            f"row was not shown, got {values[row]:g} at row {row}"
+            f"position must be whole numbers from 1 (the first place) to {_MOST_PLACES}, 0 or missing where "
+            f"a row was not shown, got {values[row]:g} at row {row}"
         )
     if not values.any():
-        raise ValueError(f"{name} must be above 0 for some row, got none that was shown")
+        raise ValueError("position must be above 0 for some row, got none that was shown")
     return values.astype(np.int64)
 
 

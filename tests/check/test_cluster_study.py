@@ -1,4 +1,4 @@
-"""The study cluster: the laws of what was run, the forecast from them, two workers beside one, the page."""
+"""The study cluster: two workers beside one, the page, sets that grow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ with study("bench"):
 
 
 def run(n_rows: int, n_workers: int = 1) -> dict:
-    """What would be measured if fits took a millisecond of a row and all else grew with the rows too."""
+    """What might be measured."""
     tasks = {"fit_without_fold": [n_rows / 2000, n_rows / 1000], "fit_on_all": [n_rows / 1000]}
     tasks |= {kind: [n_rows / 1000] for kind in ("propose", "describe", "rank")}
     return {
@@ -27,32 +27,11 @@ def run(n_rows: int, n_workers: int = 1) -> dict:
     }
 
 
-def test_power_law_of_what_grows_with_the_root():
-    law = cluster.fitted([100, 400, 900], [10, 20, 30])
-    assert law[0] == pytest.approx(0.5)
-    assert cluster.at(law, 10_000) == pytest.approx(100)
-
-
-def test_forecast_by_hand(monkeypatch):
-    for name, value in {"NODES": 4, "CORES": 10, "BANDWIDTH": 1e9, "EFFICIENCY": 0.5}.items():
-        monkeypatch.setattr(cluster, name, value)
-    said = cluster.forecast({n: run(n) for n in (10_000, 20_000)}, 10**6)
-    network = 3 * 1.0 + 2 * 1.0  # 1 GB of data to one machine, to two, to four; the model twice
-    fits = 2 * 1000 / 5  # a millisecond a row, five cores' worth
-    asked = 10_000 / 1000 * (2 * 1000 / 20 + 20 / 5 + 2 / 10)  # ranker and client as at the largest run
-    asked += 10_000 * 2 / 1000 - 10_000 / 1000 * 2 / 10
-    assert said["and the network"] * 3600 == pytest.approx(network)
-    assert said["fit, hours"] * 3600 == pytest.approx(network + fits + asked)
-    assert said["memory of a machine, GB"] == pytest.approx(3 + 1)
-    assert said["moved, GB"] == pytest.approx(4 + 2)
-
-
-def test_the_page_has_two_workers_beside_one_and_what_follows():
+def test_the_page_has_two_workers_beside_one():
     lines = [run(20_000), run(40_000), {**run(40_000, 2), "worker_cpu_s": [12.0, 8.0]}]
     assert cluster.by_split(*lines[1:]) == pytest.approx(22 / 14)
     page = cluster.page(Lines(lines, {f"extreme-{n}": {"n": n, "L": n // 8} for n in (20_000, 40_000)}))
     assert "| extreme-40000 | 40,000 | 5,000 | 2 | 15 | 12, 8 | 2 | 2.00 | 1.57 |" in page
-    assert "| longest fit | 1.00 | 7e+04 |" in page
 
 
 def test_made_sets_grow_in_all_ways(tmp_path):

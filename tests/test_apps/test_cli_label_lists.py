@@ -1,13 +1,16 @@
-"""``metarank predict --exclude --allowed --candidates``: files of label lists, and what is refused."""
+"""``metarank predict --exclude --allowed --candidates --known``: files of label lists, what is refused."""
 
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import makers
+import numpy as np
 import pytest
 
+from metarank import MetaRanker, data
 from metarank.apps.cli import main
 from metarank.apps.cli._reading import read_label_lists
 from metarank.types.label_table import LabelTable
@@ -52,6 +55,36 @@ def test_as_from_python(words, tmp_path):
     kept = predicted(words, tmp_path, "--allowed", str(file), "--optimize", "hamming")
     assert names(kept)[1] == []
     assert "bread" not in names(kept)[0]
+
+
+def test_known_labels_sizes_and_quality(tmp_path, capsys):
+    """Labels that rows have, how many labels they get, and what to expect of these, as the model has them."""
+    ds = data.make_multilabel(160, n_features=6, n_labels=5, seed=0)
+    model = MetaRanker(n_jobs=1).fit(ds.X, ds.Y)
+    model.save(tmp_path / "M")
+    lines = ["0 " + " ".join(f"{j}:{value:.9g}" for j, value in enumerate(row)) for row in ds.X[:4]]
+    (tmp_path / "X.svm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "known.txt").write_text("0\n1,2\n\n4\n")
+    known = [[0], [1, 2], [], [4]]
+    command = ["predict", str(tmp_path / "M"), str(tmp_path / "X.svm"), "--format", "jsonl", "--out", "-"]
+    assert main([*command, "--known", str(tmp_path / "known.txt"), "--top", "3"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    ranked = model.rank(ds.X[:4], k=3, known=known)
+    for record, labels in zip(records, ranked.labels):
+        assert [entry["label"] for entry in record["labels"]] == labels[labels >= 0].tolist()
+    assert main([*command, "--at-least", "1", "--at-most", "2", "--quality"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kept, quality = model.predict(ds.X[:4], at_least=1, at_most=2, return_quality=True)
+    for i, record in enumerate(records):
+        assert sorted(entry["label"] for entry in record["labels"]) == kept[i].indices.tolist()
+        assert record["expected_f1"] == pytest.approx(float(quality["f1"][i]))
+    costs = "false_positive=1,false_negative=4"
+    assert main([*command, "--optimize", costs]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kept = model.predict(ds.X[:4], optimize=costs)
+    assert [len(record["labels"]) for record in records] == np.diff(kept.indptr).tolist()
+    assert main([*command, "--optimize", "false_positive=-1,false_negative=4"]) == 2
+    assert "false_positive must be >= 0" in capsys.readouterr().err
 
 
 def test_one_line_for_all_rows(words, tmp_path):

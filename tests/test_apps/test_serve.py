@@ -153,6 +153,22 @@ def test_labels_go_by_name_and_features_too():
     assert "must have names of features for keys, got 'f9'" in reply.json()["error"]
 
 
+def test_known_labels_costs_sizes_and_quality():
+    ds = makers.dense(160, L=5)
+    model = MetaRanker(n_jobs=1).fit(ds.X, ds.Y)
+    rows, known = ds.X[:6], [[0], [1, 2], [], [4], [3], [0, 1]]
+    of_model = {"at_least": 1, "at_most": 2, "optimize": {"false_positive": 1, "false_negative": 3}}
+    fields = {"instances": rows.tolist(), "k": 5, "known": known, "quality": True, **of_model}
+    reply = client_of(model).post("/rank", json=fields).json()
+    kept, quality = model.predict(rows, known=known, return_quality=True, **of_model)
+    ranking = model.rank(rows, k=5, known=known)
+    for i, row in enumerate(reply["rankings"]):
+        assert [e["label"] for e in row] == [label for label, _ in ranking[i]]
+        assert [e["kept"] for e in row] == [bool(kept[i, e["label"]]) for e in row]
+        for name, value in reply["quality"][i].items():
+            assert value == pytest.approx(float(quality[name][i]))
+
+
 def test_explanations_are_those_of_the_model(words):
     model = makers.fitted("texts")
     reply = words.post("/explain", json={"instance": TEXT, "labels": ["bread", 0], "n_neighbors": 2})

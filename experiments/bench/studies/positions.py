@@ -70,21 +70,24 @@ def sets(times: int) -> dict[str, Callable[[Path], Figures]]:
 def page(times: int, lines: Lines) -> str:
     parts = ["# Clicks under position bias", WHAT]
     ran = {(line["system"], line["set"]): line for line in lines if "failed" not in line}
+    systems = [s for s in SYSTEMS if any(system == s.name for system, _ in ran)]
     for kind, does in KINDS.items():
         names = [name for name in lines.sets if f"-{kind}-" in name]
         values = {
             s.name: [told["nDCG@10"] if (told := ran.get((s.name, name))) else [0.0] for name in names]
-            for s in SYSTEMS
+            for s in systems
         }
         best = np.max([[np.mean(of) for of in row] for row in values.values()], axis=0)
         rows = [[name, *map(_cell, row, best)] for name, row in values.items()]
         head = ["", *(f"eta {name.rpartition('-')[2]}" for name in names)]
         parts += [f"## Each query shown {times} times to a user who {does}", page_parts.table(head, rows)]
         parts += filter(None, (page_parts.failures(lines, name) for name in names))
-    told = [next((line for line in lines if line["system"] == s.name), {}) for s in TWO]
     names = ("AUC of relevance", "AUC of clicks")
-    rows = [[s.name, *(_cell(line[n], 0) for n in names)] for s, line in zip(TWO, told) if names[0] in line]
-    return "\n\n".join([*parts, "## Grades and clicks", BOTH, page_parts.table(["", *names], rows)])
+    rows = [
+        [line["system"], *(_cell(line[n], 0) for n in names)] for line in ran.values() if names[1] in line
+    ]
+    parts += ["## Grades and clicks", BOTH, page_parts.table(["", *names], rows)] if rows else []
+    return "\n\n".join(parts)
 
 
 def _cell(values: list[float], best: float) -> str:
@@ -104,5 +107,11 @@ STUDY = Study(
     make=sets(20),
 )
 LARGE = replace(
-    STUDY, name="positions_large", sets=tuple(sets(100)), page=partial(page, 100), make=sets(100), large=True
+    STUDY,
+    name="positions_large",
+    sets=tuple(sets(100)),
+    systems=(SYSTEMS[1], SYSTEMS[3], *SYSTEMS[-2:]),
+    page=partial(page, 100),
+    make=sets(100),
+    large=True,
 )

@@ -116,6 +116,8 @@ _TOLD: dict[str, dict[str, Any]] = {
     "--jobs": {"type": _jobs},
     "--seed": {"type": _seed, "default": 0},
     "--top": {"type": positive},
+    "--at-most": {"type": positive},
+    "--at-least": {"type": positive},
     "--propensity-weight": {"type": weight_or_auto},
     "--targets": {"required": True},
     "input": {"nargs": "?"},
