@@ -253,7 +253,7 @@ class FittedModel(Saved):
         """Which labels training rows have together, if a source keeps these rows."""
         for source in self.sources:
             if (rows := source.scorer.training_labels() or source.scorer.block_rows()) is not None:
-                return Together(rows[-1])
+                return Together.of(rows[-1])
         return None
 
     @cached_property

@@ -21,7 +21,7 @@ from metarank._util.elementary import log
 from metarank.persist.fields import Object
 from metarank.persist.spec import Saved
 from metarank.ranker.boosting import grown, lightgbm_params
-from metarank.ranker.lists import drawn, hash_numbers
+from metarank.ranker.lists import drawn, drawn_lists, hash_numbers
 from metarank.types.boosters import BoosterArrays
 from metarank.types.candidates import Candidates
 from metarank.types.ragged import entries_of_rows, extreme_of_rows, found_at
@@ -35,6 +35,8 @@ _ADDED = 50
 # 1.4, .6 and .2 points to ranking without, of 15 leaves 6.0, 1.5, .7 and -.2.
 _TREES = {"num_leaves": 7, "learning_rate": 0.05, "min_data_in_leaf": 200, "lambda_l2": 10.0}
 _ROUNDS = 100
+# Pairs of labels of one row that are counted: 8 bytes each, at most.
+_MOST_PAIRS = 20_000_000
 _SHIFT = 7_000_003  # makes the draw of known labels independent of others
 
 
@@ -49,6 +51,12 @@ class Together:
     """
 
     Y: sp.csr_matrix
+
+    @classmethod
+    def of(cls, Y: sp.csr_matrix) -> Together:
+        """Of all rows, or of as many drawn ones as have so many pairs of labels."""
+        pairs = np.diff(Y.indptr).astype(np.int64) ** 2
+        return cls(Y if pairs.sum() <= _MOST_PAIRS else Y[drawn_lists(pairs, _MOST_PAIRS, _SHIFT)])
 
     @cached_property
     def counts(self) -> sp.csr_matrix:
@@ -105,7 +113,7 @@ class KnownLabels(Saved):
         labels = Candidates.from_csr(sp.csr_matrix(Y[rows[several]], dtype=np.float32))
         known, fold, parts = half_of(labels, seed), data.fold[rows[several]], []
         for f in np.unique(fold):
-            inside, together = np.flatnonzero(fold == f), Together(Y[data.fold != f])
+            inside, together = np.flatnonzero(fold == f), Together.of(Y[data.fold != f])
             pairs = entries_of_rows(candidates.indptr, several[inside])[1]
             of_fold = candidates.rows(several[inside]), logits[pairs], known.rows(inside)
             lists, base = widened(together, *of_fold)

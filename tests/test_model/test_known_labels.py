@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Candidates, MetaRanker, data, load, metrics
+from metarank.model import known_labels
 from metarank.model.known_labels import Together, described, half_of, widened
 
 N_TRAIN, L = 260, 120
@@ -89,10 +90,12 @@ def test_limits_hold(fitted):
     assert {*ranked.labels[ranked.labels >= 0].tolist()} <= {0, 1, 2}
 
 
-def test_counts_and_columns_by_hand():
+def test_counts_and_columns_by_hand(monkeypatch):
     Y = sp.csr_matrix(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 0]], np.float32))
     together = Together(Y)
     assert together.counts.toarray().tolist() == [[3, 2, 0], [2, 3, 1], [0, 1, 1]]
+    monkeypatch.setattr(known_labels, "_MOST_PAIRS", 6)
+    assert 0 < (np.diff(Together.of(Y).Y.indptr) ** 2).sum() <= 6
     assert together.of_pairs(np.array([0, 0, 2]), np.array([1, 2, 1])).tolist() == [2, 0, 1]
     known = Candidates(np.array([0, 1]), np.array([0]), 3)
     lists, base = widened(together, Candidates(np.array([0, 1]), np.array([2]), 3), np.array([-2.0]), known)
