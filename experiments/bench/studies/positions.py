@@ -110,7 +110,7 @@ LARGE = replace(
     STUDY,
     name="positions_large",
     sets=tuple(sets(100)),
-    systems=(SYSTEMS[1], SYSTEMS[3], *SYSTEMS[-2:]),
+    systems=(SYSTEMS[1], SYSTEMS[3], SYSTEMS[-2]),
     page=partial(page, 100),
     make=sets(100),
     large=True,
