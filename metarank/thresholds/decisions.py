@@ -33,7 +33,7 @@ class Costs:
     Examples
     --------
     >>> costs = Costs.read("false_positive=1, false_negative=4")
-    >>> round(costs.least_probability(), 3)
+    >>> round(float(costs.least_probability()), 3)
     0.2
     """
 
