@@ -403,7 +403,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         After a fit with ``labelwise=True`` a ranker orders the rows of each label; candidates are the
         `shortlist_size` best rows (or k) by each source. Scores depend on the rows that are ranked together,
         and are not comparable between labels. Any other model orders by `predict_proba`. Arguments are those
-        of `rank`, for all rows at once.
+        of `rank` but `known`, for all rows at once.
 
         Returns
         -------
@@ -457,8 +457,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
             (any level) hold for rows like those of the fit with confidence 0.9; see `ThresholdLearner`. One
             that cannot be kept is a ValueError that names the best that can be had.
             ``{"false_positive": 1, "false_negative": 4}`` is the cut of least expected cost: a label is kept
-            if its probability is at least 1 / (1 + 4). Costs are numbers >= 0, or (L,), one a label; a data
-            frame may hold them in two columns.
+            if its probability is at least 1 / (1 + 4). Costs are numbers >= 0; or (L,), one a label; or a
+            dict or an indexed Series by the labels' names; a data frame may hold them in two columns.
         return_names : bool
             Return a list of names for each row instead, in the order of `rank`.
         at_least, at_most : int
@@ -475,7 +475,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
                 raise TypeError(f"{name} must be True or False, got {asked!r:.80}")
         sizes, metric = SetSizes(at_least, at_most), self.thresholds_.check_metric(optimize)
         if isinstance(metric, Costs):
-            metric.check(self.n_labels_)
+            metric = metric.check(self.n_labels_, self.label_names_)
         scored = self._score_rows(X, **limits)
         kept = self.fitted_.label_sets(scored, metric, sizes)
         quality = self.fitted_.expected_quality(scored, kept) if return_quality else None
@@ -572,8 +572,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         objective_weights: Any = None,
         **limits: Unpack[Limits],
     ) -> Explanation | list[Explanation]:
-        """Explain the place of `label`, an id or name, for one instance `x`, with the arguments of `rank`.
-        Without a label there is a list: the explanations of the first three.
+        """Explain the place of `label`, an id or name, for one instance `x`, with the arguments of `rank` but
+        `known`. Without a label there is a list: the explanations of the first three.
 
         Score = base + contributions. A label that is not a candidate of the row is explained as if it were.
         `n_neighbors` nearest training points of the label are listed. ``str`` of the result gives a page to
@@ -614,7 +614,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
         Parameters
         ----------
-        X, exclude, allowed, candidates, pair_features : as in `rank`
+        X, exclude, allowed, candidates, pair_features, known : as in `rank`
         goal : "recall" or "errors"
             What a pair gains. "recall": the probability that the label is relevant and missing from the label
             set. "errors": the probability that the decision of the set is wrong.

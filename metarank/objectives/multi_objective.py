@@ -270,11 +270,13 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             where it was not shown. The clicks are then replaced by the rate at which the row would be
             clicked at a place that everybody looks at, estimated from all rows
             (`metarank.objectives.positions` has the model), and every kind of aggregation learns from that.
-        position_of : str or sequence of str, optional
-            The objectives that depend on it; all but "relevance" by default.
+        position_of : str, int, or a sequence of them, optional
+            The objectives that depend on it, by name or number; all but "relevance" by default, and so all of
+            an array, whose objectives are "objective_0", "objective_1", ...
         position_propensity : array-like (P,), optional
             The probability, in (0, 1], that each place from the first to the P-th is looked at, where it is
-            known, as from an experiment; otherwise it is learned from the rows. Grades of `eval_set` are
+            known, as from an experiment; otherwise it is learned from the rows, beside that of the first
+            place, which is taken to be the one most looked at. Grades of `eval_set` are
             taken to be free of such a bias.
 
         Returns

@@ -105,6 +105,11 @@ def without_position_bias(
     for number, k in enumerate(order):
         with as_part(f"examination, {rows.names[k]}", number / len(order), 1 / len(order)):
             theta, values[:, k] = _maximised(rows, k, shown.place, theta, seed, n_jobs)
+        if not np.ptp(values[:, k]):
+            raise ValueError(
+                "position needs more rows, or columns of X that tell rows apart: what was shown, "
+                f"{np.count_nonzero(shown.place)} rows, tells nothing of {rows.names[k]!r} beside its places"
+            )
     return replace(rows, values=values), theta
 
 
@@ -116,7 +121,7 @@ def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
     """
     rows = np.bincount(place, minlength=len(propensity) + 1)[1 : len(propensity) + 1]
     far = np.log(np.arange(1, len(propensity) + 1))
-    return float(-(rows * far * np.log(propensity)).sum() / ((rows * far**2).sum() or 1.0))
+    return float((rows * far * -np.log(propensity)).sum() / ((rows * far**2).sum() or 1.0)) + 0.0
 
 
 def _maximised(
@@ -188,7 +193,8 @@ def _clicked(names: Sequence[str], position_of: Any) -> list[int]:
     if position_of is None:
         wanted = [name for name in names if name != "relevance"]
     else:
-        wanted = [position_of] if isinstance(position_of, str) else list(position_of)
+        given: list[Any] = [position_of] if isinstance(position_of, (str, int)) else list(position_of)
+        wanted = [names[k] if type(k) is int and 0 <= k < len(names) else k for k in given]
     for name in wanted:
         if name not in names:
             raise ValueError(f"position_of must name objectives of {list(names)}, got {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from metarank._util.parameters import check_integer
-from metarank.persist.fields import Array
+from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.checks import check_numbers
 
 MISTAKES = ("false_positive", "false_negative")
-QUALITY = ("precision", "recall", "f1")
 _KNOTS, _LEAST_ROWS = 20, 100
 
 
@@ -29,6 +28,8 @@ class Costs:
     ----------
     false_positive, false_negative : float64 array (L,) or ()
         >= 0, and not both 0.
+    false_positive_of, false_negative_of : list or None
+        The labels in their order, where they are not those of the model; `check` puts them into its order.
 
     Examples
     --------
@@ -39,6 +40,8 @@ class Costs:
 
     false_positive: np.ndarray
     false_negative: np.ndarray
+    false_positive_of: list[Any] | None = None
+    false_negative_of: list[Any] | None = None
 
     @classmethod
     def read(cls, optimize: Any) -> Costs | None:
@@ -47,37 +50,51 @@ class Costs:
         Raises
         ------
         ValueError
-            A cost is missing, below 0, not finite, or both are 0; a column is no mistake.
+            A cost is missing, below 0 or not finite; a column is no mistake.
         """
         if isinstance(optimize, str) and any(name in optimize for name in MISTAKES):
-            optimize = dict(part.partition("=")[::2] for part in optimize.replace(" ", "").split(","))
+            parts = [part.partition("=")[::2] for part in optimize.replace(" ", "").split(",")]
+            optimize = dict(parts) if len(dict(parts)) == len(parts) else {optimize: None}
         elif hasattr(optimize, "columns"):
-            optimize = {name: np.asarray(optimize[name]) for name in optimize.columns}
+            optimize = {name: optimize[name] for name in optimize.columns}
         if not isinstance(optimize, Mapping):
             return optimize if isinstance(optimize, Costs) else None
         if set(optimize) != set(MISTAKES):
             told = sorted(map(str, optimize))
             raise ValueError(f"optimize must hold the costs {' and '.join(MISTAKES)}, got {told!s:.80}")
-        costs = {}
+        costs: dict[str, Any] = {}
         for name in MISTAKES:
-            of_labels = check_numbers(np.atleast_1d(optimize[name]), f"optimize: {name}")
-            costs[name] = of_labels if np.ndim(optimize[name]) else of_labels[0]
-            if (costs[name] < 0).any():
-                raise ValueError(f"optimize: {name} must be >= 0, got {costs[name].min():g}")
-        out = cls(**costs)
-        if np.any((out.false_positive == 0) & (out.false_negative == 0)):
-            raise ValueError("optimize: false_positive and false_negative must not both be 0")
-        return out
+            given, names = optimize[name], None
+            if isinstance(given, Mapping):
+                names, given = list(given), list(given.values())
+            elif not callable(index := getattr(given, "index", len)) and type(index).__name__ != "RangeIndex":
+                names = list(index)
+            of_labels = check_numbers(np.atleast_1d(given), f"optimize: {name}")
+            if (of_labels < 0).any():
+                raise ValueError(f"optimize: {name} must be >= 0, got {of_labels.min():g}")
+            costs[name], costs[f"{name}_of"] = (of_labels if np.ndim(given) else of_labels[0]), names
+        return cls(**costs)
 
-    def check(self, n_labels: int) -> Costs:
-        """Itself, if it has one cost, or one a label."""
+    def check(self, n_labels: int, label_names: Sequence[Any] | None = None) -> Costs:
+        """The costs in the order of the labels; ValueError if they are not one, or one a label."""
+        ordered: dict[str, Any] = {}
         for name in MISTAKES:
-            costs = getattr(self, name)
+            costs, names = getattr(self, name), getattr(self, f"{name}_of")
             if costs.ndim and len(costs) != n_labels:
                 raise ValueError(
                     f"optimize: {name} must be a number, or {n_labels}, one a label, got {len(costs)}"
                 )
-        return self
+            if names is not None:
+                known = dict(zip(names, costs))
+                wanted = range(n_labels) if label_names is None else label_names
+                if missing := [label for label in wanted if label not in known]:
+                    raise ValueError(f"optimize: {name} must name all labels, got none for {missing[0]!r}")
+                costs = np.array([known[label] for label in wanted])
+            ordered[name] = costs
+        out = Costs(**ordered)
+        if np.any((out.false_positive == 0) & (out.false_negative == 0)):
+            raise ValueError("optimize: false_positive and false_negative must not both be 0")
+        return out
 
     def least_probability(self) -> Any:
         """From which on a label is kept."""
@@ -111,7 +128,7 @@ class SetSizes:
             check_integer("at_most", self.at_most, max(1, self.at_least))
 
     def __bool__(self) -> bool:
-        return self.at_least > 0 or self.at_most is not None
+        return bool(self.at_least) or self.at_most is not None
 
     def hold(self, kept: np.ndarray, rank: np.ndarray) -> np.ndarray:
         """bool (m,): the kept pairs, by the place of each pair in its row."""
@@ -133,11 +150,14 @@ class RowQuality(Saved):
     Parameters
     ----------
     forecast, observed : float64 arrays (2, knots)
-        Of recall and F1.
+        Of F1, and of recall, over rows whose sets are not empty; recall over those with a relevant label.
+    empty : float
+        The share of rows with an empty set that have no relevant label.
     """
 
     forecast: Annotated[np.ndarray, Array("", np.float64, (2, "knots"), least=0, most=1)]
     observed: Annotated[np.ndarray, Array("", np.float64, (2, "knots"), least=0, most=1)]
+    empty: Annotated[float, Number("", 0, 1)]
 
     @classmethod
     def learned(cls, lists: ScoredLists, kept: np.ndarray) -> RowQuality:
@@ -146,35 +166,35 @@ class RowQuality(Saved):
         hits = np.bincount(lists.row[kept & lists.truth], minlength=n)
         relevant = lists.relevant_per_row + lists.missed_per_row
         size = np.bincount(lists.row[kept], minlength=n)
-        true = (hits / np.maximum(relevant, 1), 2 * hits / np.maximum(size + relevant, 1))
         forecast, observed = np.tile([0.0, 1.0], (2, 2, 1))
-        counted = np.flatnonzero(relevant > 0)
-        if len(counted) >= _LEAST_ROWS:
+        counted = np.flatnonzero(size > 0), np.flatnonzero((size > 0) & (relevant > 0))
+        if len(counted[1]) >= _LEAST_ROWS:
+            true = 2 * hits / np.maximum(size + relevant, 1), hits / np.maximum(relevant, 1)
             knots = []
-            for rough, came in zip(_rough(lists, kept)[1:], true):
-                parts = np.array_split(counted[np.argsort(rough[counted], kind="stable")], _KNOTS)
+            for rough, came, rows in zip(_rough(lists, kept)[1:], true, counted):
+                parts = np.array_split(rows[np.argsort(rough[rows], kind="stable")], _KNOTS)
                 knots.append([[0.0, *(of[part].mean() for part in parts)] for of in (rough, came)])
             forecast, observed = np.swapaxes(knots, 0, 1)
-            observed = np.array(
-                [IsotonicRegression().fit_transform(range(_KNOTS + 1), of) for of in observed]
-            )
-        return cls(forecast, observed)
+            places = np.arange(_KNOTS + 1)
+            observed = np.array([IsotonicRegression().fit_transform(places, of) for of in observed])
+        empty = relevant[size == 0]
+        return cls(forecast, observed, float(np.mean(empty == 0)) if len(empty) else 0.0)
 
     def of(self, lists: ScoredLists, kept: np.ndarray) -> dict[str, NDArray[np.float32]]:
-        """A table with a line a row: float32 (n,) each. Of a row without a label precision is NaN, and recall
-        and F1 are 0."""
+        """A table with a line a row: float32 (n,) each. Of an empty set precision is NaN, recall 0, and F1
+        the share of such rows that had no label, since it is then 1."""
         precision, *others = _rough(lists, kept)
-        out = {"precision": precision}
-        for j, name in enumerate(QUALITY[1:]):
-            value = np.interp(others[j], self.forecast[j], self.observed[j])
-            out[name] = np.where(np.isnan(precision), 0.0, value)
+        f1, recall = (np.interp(others[j], self.forecast[j], self.observed[j]) for j in range(2))
+        none = np.isnan(precision)
+        recall, f1 = np.where(none, 0.0, recall), np.where(none, self.empty, f1)
+        out = {"precision": precision, "recall": recall, "f1": f1}
         return {name: values.astype(np.float32) for name, values in out.items()}
 
 
 def _rough(lists: ScoredLists, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Precision, recall and F1 by the probabilities of candidates alone."""
+    """Precision, F1 and recall by the probabilities of candidates alone."""
     n, p = lists.n_rows, lists.probabilities
     hits = np.bincount(lists.row[kept], p[kept], n)
     size, relevant = np.bincount(lists.row[kept], minlength=n), np.bincount(lists.row, p, n)
     precision = np.divide(hits, size, out=np.full(n, np.nan), where=size > 0)
-    return precision, hits / np.maximum(relevant, 1e-12), 2 * hits / np.maximum(size + relevant, 1e-12)
+    return precision, 2 * hits / np.maximum(size + relevant, 1e-12), hits / np.maximum(relevant, 1e-12)

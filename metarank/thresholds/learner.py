@@ -204,7 +204,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         given = self._read(S).best(self.n_listed_)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
         if isinstance(metric, Costs):
-            metric.check(self.n_features_in_)
+            metric = metric.check(self.n_features_in_, getattr(self, "feature_names_in_", None))
         kept = given.candidates.where(self.learned_.cut(given.candidates, given.scores, metric))
         return kept.to_csr(np.ones(kept.n_pairs, np.int8))
 

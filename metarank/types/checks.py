@@ -546,7 +546,7 @@ def check_numbers(values: Any, name: str, n_rows: int | None = None, *, n_dims: 
     """
     try:
         out = np.asarray(values, np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{name} must be numbers, got {_shown(values)}") from None
     if out.ndim != n_dims or (n_dims == 2 and out.shape[1] == 0):
         raise ValueError(f"{name} must be a {_KINDS[n_dims]}, got shape {out.shape}")

@@ -83,6 +83,8 @@ def test_known_labels_sizes_and_quality(tmp_path, capsys):
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kept = model.predict(ds.X[:4], optimize=costs)
     assert [len(record["labels"]) for record in records] == np.diff(kept.indptr).tolist()
+    assert main([*command, "--top", "2", "--quality"]) == 2
+    assert "--top must be left out with" in capsys.readouterr().err
     assert main([*command, "--optimize", "false_positive=-1,false_negative=4"]) == 2
     assert "false_positive must be >= 0" in capsys.readouterr().err
 

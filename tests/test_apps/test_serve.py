@@ -166,7 +166,10 @@ def test_known_labels_costs_sizes_and_quality():
         assert [e["label"] for e in row] == [label for label, _ in ranking[i]]
         assert [e["kept"] for e in row] == [bool(kept[i, e["label"]]) for e in row]
         for name, value in reply["quality"][i].items():
-            assert value == pytest.approx(float(quality[name][i]))
+            true = float(quality[name][i])
+            assert value is None if np.isnan(true) else value == pytest.approx(true)
+    reply = client_of(model).post("/rank", json={"instance": rows[0].tolist(), "k": 1, "at_least": 2})
+    assert reply.json()["error"] == "at_least must be at most k, 1, got 2"
 
 
 def test_explanations_are_those_of_the_model(words):

@@ -79,7 +79,7 @@ def test_one_answer_by_every_way_in(tmp_path):
     others = [
         MultiObjectiveRanker("label", **QUICK | {"n_jobs": 4}).fit(X, Y, group, position=place),
         MultiObjectiveRanker("label", **QUICK).fit(X, Y, qid=qid, position=missing),
-        MultiObjectiveRanker("label", **QUICK).fit(X, Y, group, position=list(place), position_of="clicks"),
+        MultiObjectiveRanker("label", **QUICK).fit(X, Y, group, position=list(place), position_of=1),
     ]
     ranker.save(tmp_path / "model")
     others.append(load(tmp_path / "model"))
@@ -153,6 +153,7 @@ def test_diagnose_and_plot_tell_of_the_curve():
         ("tell of each of 4 places", {"position": [1, 2, 3, 4], "position_propensity": [1]}),
         (r"position_propensity must lie in \(0, 1\]", {"position": [1, 1, 1, 1], "position_propensity": [0]}),
         ("propensities must not name 'clicks'", {"position": [1, 2, 3, 4], "propensities": {"clicks": 0.5}}),
+        ("position needs more rows, or columns of X", {"position": [1, 2, 3, 4]}),
         ("'clicks' of Y is constant", {"position": [1, 2, 3, 4], "Y": {"clicks": [0, 0, 0, 0]}}),
     ],
 )

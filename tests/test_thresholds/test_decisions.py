@@ -31,7 +31,19 @@ def test_least_expected_cost(fitted):
         np.testing.assert_array_equal(kept[sure], ((p >= fp / (fp + fn)) & (p > 0))[sure])
     text = model.predict(test, optimize="false_positive=1, false_negative=4")
     assert abs(text - model.predict(test, optimize=COSTS)).nnz == 0
+    names = [f"label {j}" for j in range(8)]
+    ds = data.Dataset(test.X, test.Y, label_names=names)
+    named = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(ds)
+    in_order = named.predict(test.X, optimize={"false_positive": by_label, "false_negative": 1})
     pandas = pytest.importorskip("pandas")
+    turned = pandas.Series(by_label, index=names)[::-1]
+    for of_names in (turned, dict(turned)):
+        kept = named.predict(test.X, optimize={"false_positive": of_names, "false_negative": 1})
+        assert abs(kept - in_order).nnz == 0
+    with pytest.raises(ValueError, match="must name all labels, got none for 'label 0'"):
+        named.predict(
+            test.X, optimize={"false_positive": turned.rename({"label 0": "x"}), "false_negative": 1}
+        )
     table = pandas.DataFrame({"false_positive": by_label, "false_negative": np.ones(8)})
     of_columns = {"false_positive": by_label, "false_negative": 1}
     assert abs(model.predict(test, optimize=table) - model.predict(test, optimize=of_columns)).nnz == 0
@@ -74,7 +86,7 @@ def test_sizes_of_sets(fitted):
     for i in range(test.n_rows):
         row = {*sized.indices[sized.indptr[i] : sized.indptr[i + 1]].tolist()}
         assert row == {*ranked.labels[i, : len(row)].tolist()}
-    assert abs(model.predict(test, at_least=0, at_most=8) - plain).nnz == 0
+    assert abs(model.predict(test, at_least=np.int64(0), at_most=np.int64(8)) - plain).nnz == 0
     names = model.predict(test, at_most=1, return_names=True)
     assert max(map(len, names)) == 1
     for rule, sizes in (("at_least must", {"at_least": -1}), ("at_most must", {"at_least": 3, "at_most": 2})):
@@ -91,7 +103,7 @@ def test_what_to_expect_of_a_row(fitted, tmp_path):
     mean = np.asarray(p.multiply(kept).sum(axis=1)).ravel()[size > 0] / size[size > 0]
     np.testing.assert_allclose(quality["precision"][size > 0], mean, rtol=1e-5)
     assert np.isnan(quality["precision"][size == 0]).all()
-    assert not quality["f1"][size == 0].any()
+    assert len({*quality["f1"][size == 0].tolist()}) < 2
     relevant = sp.csr_matrix(test.Y > 0)
     hits = np.asarray(relevant.multiply(kept).sum(axis=1)).ravel()
     true = 2 * hits / np.maximum(size + np.diff(relevant.indptr), 1)
@@ -117,6 +129,17 @@ def test_curves_rise_and_are_those_of_held_out_rows():
     assert (np.diff(learned.observed, axis=1) >= 0).all()
     expected = learned.of(lists, every)
     np.testing.assert_allclose(expected["recall"].mean(), 0.5, atol=0.02)
+    # Half of the rows have no relevant label: their F1 is 0, and 1 where nothing is kept.
+    none = rng.permutation(400) < 200
+    relevant, missed = relevant & ~np.repeat(none, 3), np.where(none, 0, missed)
+    lists = ScoredLists(candidates, np.zeros(1200), relevant, missed)
+    every[:300] = False
+    expected = RowQuality.learned(lists, every).of(lists, every)["f1"]
+    hits = relevant.reshape(-1, 3).sum(axis=1)  # of twice as many relevant labels
+    np.testing.assert_allclose(expected[:100], (hits[:100] == 0).mean(), rtol=1e-6)
+    true = 2 * hits / (3 + 2 * hits)
+    np.testing.assert_allclose(expected[100:].mean(), true[100:].mean(), atol=0.05)
+    every[:300] = True
     few = RowQuality.learned(lists.rows(np.arange(20)), every[:60])
     np.testing.assert_allclose(few.of(lists, every)["recall"], 1.0)
 
@@ -132,6 +155,8 @@ def test_curves_rise_and_are_those_of_held_out_rows():
         ("false_positive must be numbers", {"false_positive": "much", "false_negative": 1}),
         ("or 8, one a label, got 2", {"false_positive": [1, 2], "false_negative": 1}),
         ("optimize must hold the costs", "false_positive=1"),
+        ("optimize must hold the costs", "false_positive=1,false_positive=2,false_negative=4"),
+        ("false_positive must be numbers", {"false_positive": 10**400, "false_negative": 1}),
     ],
 )
 def test_bad_costs_are_refused_by_name(fitted, rule, optimize):

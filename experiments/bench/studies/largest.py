@@ -19,7 +19,7 @@ DEBIAN = ("Debian-depends-texts", "Debian-suggests-texts")
 MEMORY = 20.0
 METRICS = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@5", judging.TAIL, *judging.F1)
 SYSTEMS = (
-    System("omikuji, 1 tree", "omikuji", {"n_trees": 1}, "omikuji", kept=True),
+    System("omikuji, 1 tree", "omikuji", {"n_trees": 1}, "omikuji"),  # which always runs again
     replace(TREES[3], kept=True),
     TREES[0],
     *OUR_TREES[::2],

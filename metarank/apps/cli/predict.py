@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _OPTIONS = f"""
 model input
 --text TEXT ...    a text instead of INPUT; may be repeated
---top K            labels per row (default 10; with --optimize all)
+--top K            labels per row (default 10; with --optimize and of label sets all)
 --optimize METRIC  keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming,
                    subset-accuracy; the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'; those
                    of least expected cost, 'false_positive=1,false_negative=4'
---at-most K        keep no more labels of a row, whatever --optimize says
+--at-most K        keep no more labels of a row, whatever --optimize says (micro-f1 by default)
 --at-least K       keep so many labels of a row, its best ones, whatever --optimize says
---quality          tell the F1 to be expected of each row's labels, by which the surest rows can be found
+--quality          keep label sets, and tell the F1 to be expected of each row's: the surest rows can be found
 --probabilities    tell the probability of each label too; it holds no boost of rare labels
 --out FILE         file to write (default: standard output): {ENDINGS}
 --format FORMAT    format if --out has no ending: {", ".join(FORMATS)} (default txt: a block of scores and
@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> None:
     check_rows(args)
     check_metric(args.optimize)
     sizes = SetSizes(args.at_least or 0, args.at_most)
+    if args.top and (sizes or args.quality):
+        raise ValueError("--top must be left out with --at-least, --at-most and --quality: use --at-most")
     cuts = args.optimize is not None or sizes or args.quality
     form = format_of(args.out, args.format)
     with writing(args.out, "wb" if form in BINARY else "w") as out:

@@ -137,6 +137,8 @@ class Answerer:
         probable = kept = worth = None
         with _refusing():
             sizes = SetSizes(request.at_least, request.at_most)
+            if request.at_least > k:
+                raise ValueError(f"at_least must be at most k, {k}, got {request.at_least}")
             if request.optimize is None and not (request.probabilities or sizes or request.quality):
                 ranking = self.model.rank(rows, k=k, propensity_weight=weight, **limits)
             else:
@@ -149,8 +151,11 @@ class Answerer:
                 del entry["name"]
         answer: dict[str, Any] = {"rankings": rankings, "without_evidence": ranking.without_evidence.tolist()}
         if worth is not None:  # JSON has no NaN
-            columns = [np.where(np.isnan(of), 0.0, of).tolist() for of in worth.values()]
-            answer["quality"] = [dict(zip(worth, row)) for row in zip(*columns)]
+            rows_of = zip(*(of.tolist() for of in worth.values()))
+            answer["quality"] = [
+                {name: None if value != value else value for name, value in zip(worth, row)}
+                for row in rows_of
+            ]
         named = (_labels_of(row) for of in limits.get("candidates", {}).values() for row in of)
         if unknown := sum(not table.knows(label) for label in chain(*named)):
             answer["unknown_candidates"] = unknown

@@ -51,7 +51,7 @@ class RankRequest(_Body):
     at_least: Annotated[int, Field(ge=0, le=MOST_LABELS)] = 0
     at_most: _Count | None = None
     probabilities: bool = False
-    quality: bool = Field(False, description="tell what to expect of the labels that are kept")
+    quality: bool = Field(False, description="tell what to expect of all labels that are kept, listed or not")
 
 
 class ExplainRequest(_Body):

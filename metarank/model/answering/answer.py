@@ -161,8 +161,8 @@ def read_request(
     if known is not None:
         if model.known_labels is None or model.together is None:
             raise ValueError(
-                "known needs a fit with effort='medium', a source that keeps training rows, and 50 rows with "
-                "two labels: this model has learned nothing of labels that go together; use exclude"
+                "known needs a fit with effort='medium', one objective, a source that keeps training rows, "
+                "and 50 rows with two labels: this model knows of no labels that go together; use exclude"
             )
         n_rows = rows.shape[0]
         of_rows = for_each_row(check_lists(known, n_rows, table, "known"), n_rows, table.n_labels)

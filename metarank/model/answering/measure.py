@@ -139,15 +139,16 @@ class Evaluation:
         return self.fitted.label_sets(self._scored, cut)
 
     def let_through(self) -> dict[str, tuple[float, float]]:
-        """The mean F1 of the surest rows by the default cut: that forecast, and that which came true, by the
-        share of rows; none of a model without training rows."""
+        """The mean F1 of the surest rows by the micro-F1 cut, that forecast and that which came true, by the
+        share of rows; 1 where nothing is kept and nothing relevant. None of a model without training rows."""
         if not self.fitted.n_rows:
             return {}
         sets = self.sets("micro-f1")
         forecast = self.fitted.expected_quality(self._scored, sets)["f1"]
         relevant = sp.csr_matrix(self.Y > 0)
         hits = np.asarray(sets.multiply(relevant[:, : self.fitted.n_labels]).sum(axis=1)).ravel()
-        true = 2 * hits / np.maximum(np.diff(sets.indptr) + np.diff(relevant.indptr), 1)
+        both = np.diff(sets.indptr) + np.diff(relevant.indptr)
+        true = np.where(both > 0, 2 * hits / np.maximum(both, 1), 1.0)
         order = np.argsort(-forecast, kind="stable")
         heads = {f"{share}%": order[: -(-len(order) * share // 100)] for share in _SHARES}
         return {
