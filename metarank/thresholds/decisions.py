@@ -175,8 +175,8 @@ class RowQuality(Saved):
                 parts = np.array_split(rows[np.argsort(rough[rows], kind="stable")], _KNOTS)
                 knots.append([[0.0, *(of[part].mean() for part in parts)] for of in (rough, came)])
             forecast, observed = np.swapaxes(knots, 0, 1)
-            places = np.arange(_KNOTS + 1)
-            observed = np.array([IsotonicRegression().fit_transform(places, of) for of in observed])
+            pairs = zip(forecast, observed)  # equal forecasts share their mean
+            observed = np.array([IsotonicRegression().fit_transform(x, came) for x, came in pairs])
         empty = relevant[size == 0]
         return cls(forecast, observed, float(np.mean(empty == 0)) if len(empty) else 0.0)
 
