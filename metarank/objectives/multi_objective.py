@@ -275,8 +275,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             an array, whose objectives are "objective_0", "objective_1", ...
         position_propensity : array-like (P,), optional
             The probability, in (0, 1], that each place from the first to the P-th is looked at, where it is
-            known, as from an experiment; otherwise it is learned from the rows, beside that of the first
-            place, which is taken to be the one most looked at. Grades of `eval_set` are
+            known, as from an experiment; otherwise it is learned from the rows. Grades of `eval_set` are
             taken to be free of such a bias.
 
         Returns

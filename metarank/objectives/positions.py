@@ -2,9 +2,10 @@
 
 The position-based model: a row is clicked if its place is examined and the row attracts, which happen apart
 from each other, with probabilities theta[place] and gamma(x). Boosted trees of gamma's log-odds maximise the
-likelihood of the log, and between their rounds theta takes steps of expectation maximisation (regression EM,
-Wang et al. 2018, "Position bias estimation for unbiased learning to rank in personal search"). gamma(x), the
-rate of clicks at a place that everybody looks at, then stands for the clicks, in every objective alike.
+likelihood of the log, and between their rounds theta takes Newton's steps to its own greatest likelihood (as
+regression EM, Wang et al. 2018, "Position bias estimation for unbiased learning to rank in personal search",
+but a place that is given a probability of 1 can lose it). gamma(x), the rate of clicks at a place that
+everybody looks at, then stands for the clicks, in every objective alike.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from metarank.types.checks import check_numbers
 # clicks of two kinds of users is the same to .5 with 60 to 120 rounds of 7 to 15 leaves, and 1 to 2 less
 # beyond.
 _ROUNDS, _TREES = 100, {"num_leaves": 7, "learning_rate": 0.05}
-_STEPS = 3  # of expectation maximisation, after each round
-_LEAST = 1e-3  # probability that a place is examined
+_STEPS = 3  # after each round
+# Probabilities that places are examined. Their scale is that of what attracts; a 1 would say of a place that
+# no row without a click attracts.
+_LEAST, _MOST = 1e-3, 0.95
 _MOST_PLACES = 10_000
 
 
@@ -110,7 +113,8 @@ def without_position_bias(
                 "position needs more rows, or columns of X that tell rows apart: what was shown, "
                 f"{np.count_nonzero(shown.place)} rows, tells nothing of {rows.names[k]!r} beside its places"
             )
-    return replace(rows, values=values), theta
+    learned = theta if theta is None or shown.given is not None else theta / theta.max()
+    return replace(rows, values=values), learned
 
 
 def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
@@ -131,7 +135,7 @@ def _maximised(
     there = place > 0
     X, at, top = rows.X[there], place[there], float(rows.values[:, k].max())
     click = rows.values[there, k] / top
-    theta = 1 / np.sqrt(np.arange(1, at.max() + 1)) if known is None else known
+    theta = _MOST / np.sqrt(np.arange(1, at.max() + 1)) if known is None else known
     rate = np.clip(click.mean() / _at(theta, at).mean(), 1e-6, 0.5)
     base = float(np.log(rate / (1 - rate)))
 
@@ -151,16 +155,18 @@ def _maximised(
 
 
 def _stepped(theta: np.ndarray, at: np.ndarray, click: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-    """A few steps to the curve under which the clicks are likeliest; its greatest value is 1."""
-    shown = np.bincount(at - 1, minlength=len(theta))
-    known = np.flatnonzero(shown)
+    """A few of Newton's steps, place by place, to the curve under which the clicks are likeliest."""
+    n_places = len(theta)
+    known = np.flatnonzero(np.bincount(at - 1, minlength=n_places))
+    clicks = np.bincount(at - 1, click, n_places)
     for _ in range(_STEPS):
-        seen = theta[at - 1]
-        examined = click + (1 - click) * seen * (1 - gamma) / np.maximum(1 - seen * gamma, 1e-9)
-        share = np.bincount(at - 1, examined, len(theta))[known] / shown[known]
+        missed = gamma / np.maximum(1 - theta[at - 1] * gamma, 1e-9)
+        slope = clicks / theta - np.bincount(at - 1, (1 - click) * missed, n_places)
+        bend = clicks / theta**2 + np.bincount(at - 1, (1 - click) * missed**2, n_places)
+        stepped = np.clip(theta + slope / np.maximum(bend, 1e-9), theta / 2, np.minimum(2 * theta, 0.999))
         # A place between others where nothing was shown lies between them.
-        theta = np.interp(np.arange(len(theta)), known, share)
-        theta = np.clip(theta / theta.max(), _LEAST, 1.0)
+        theta = np.interp(np.arange(n_places), known, stepped[known])
+        theta = np.clip(_MOST * theta / theta.max(), _LEAST, _MOST)
     return theta
 
 

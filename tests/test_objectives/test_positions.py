@@ -42,14 +42,22 @@ def test_the_curve_is_found(eta):
     assert steepness(curve, place) == pytest.approx(eta, abs=0.12)
 
 
-def test_a_step_is_the_one_by_hand():
-    """Place 1: a click, and a miss that was looked at with 1 (1 - .5) / (1 - .5); place 2: two misses."""
-    theta, at = np.array([1.0, 0.5]), np.array([1, 1, 2, 2])
-    click, gamma = np.array([1.0, 0, 0, 0]), np.full(4, 0.5)
-    by_hand = np.array([1.0, 1 / 3])
-    for _ in range(positions._STEPS - 1):
-        by_hand[1] = by_hand[1] * 0.5 / (1 - by_hand[1] * 0.5)
-    np.testing.assert_allclose(positions._stepped(theta, at, click, gamma), by_hand)
+def test_a_curve_that_does_not_fall():
+    curve = np.array([0.3, 1, 0.8, 0.5, 0.2, 0.2, 0.2, 0.2])
+    X, _, place, group, attracts = log(1200)
+    clicks = (np.random.default_rng(3).random(len(X)) < curve[place - 1] * attracts).astype(int)
+    shown = ShownRows.checked(rows := graded_rows(X, {"clicks": clicks}, group), place, None, None)
+    np.testing.assert_allclose(without_position_bias(rows, shown, 0, 1)[1], curve, atol=0.12)
+
+
+def test_steps_lead_to_the_likeliest_curve():
+    """Of a place with c clicks of n rows that attract alike it is c / (n gamma)."""
+    at, click = np.repeat([1, 2, 4], 100), np.tile([1.0, 0, 0, 0], 75)
+    click[100:200] = np.tile([1.0] + 9 * [0], 10)
+    theta = np.array([0.95, 0.6, 0.5, 0.4])
+    for _ in range(10):
+        theta = positions._stepped(theta, at, click, np.full(300, 0.25 / 0.95))
+    np.testing.assert_allclose(theta, 0.95 * np.array([1, 0.4, 0.7, 1]), rtol=1e-3)
 
 
 @pytest.mark.parametrize("model", ["lightgbm", "linear"])
@@ -61,7 +69,7 @@ def test_relevance_is_told_from_places_by_every_objective(model, aggregation, me
     naive = ranker.fit(X, {"clicks": clicks}, group).predict(X)
     scores = ranker.fit(X, {"clicks": clicks}, group, position=place).predict(X)
     assert agreement(scores, attracts) > agreement(naive, attracts) + 0.03
-    assert agreement(scores, attracts) > 0.85
+    assert agreement(scores, attracts) > 0.83
 
 
 def test_one_answer_by_every_way_in(tmp_path):
