@@ -33,9 +33,10 @@ class Costs:
 
     Examples
     --------
-    >>> costs = Costs.read("false_positive=1, false_negative=4")
-    >>> round(float(costs.least_probability()), 3)
-    0.2
+    >>> from metarank.types.candidates import Candidates
+    >>> lists = ScoredLists(Candidates.all_labels(1, 3), np.array([-2.0, -1.0, 0.0]))
+    >>> Costs.read("false_positive=1, false_negative=4").keep(lists)
+    array([False,  True,  True])
     """
 
     false_positive: np.ndarray
@@ -95,10 +96,6 @@ class Costs:
         if np.any((out.false_positive == 0) & (out.false_negative == 0)):
             raise ValueError("optimize: false_positive and false_negative must not both be 0")
         return out
-
-    def least_probability(self) -> Any:
-        """From which on a label is kept."""
-        return self.false_positive / (self.false_positive + self.false_negative)
 
     def keep(self, lists: ScoredLists) -> NDArray[np.bool_]:
         """bool (m,)"""
