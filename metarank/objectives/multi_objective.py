@@ -34,7 +34,7 @@ from metarank.objectives.checks import check_weights, metric_of
 from metarank.objectives.learning import GradedRows, PlugIn, Training, graded_rows
 from metarank.objectives.models import LinearModel, normalised_importances, raw_scores
 from metarank.objectives.partial_labels import check_linear
-from metarank.objectives.positions import ShownRows, without_position_bias
+from metarank.objectives.positions import ShownRows, the_rest, without_position_bias
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
@@ -325,7 +325,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         weights = check_weights(self.weights, len(rows.names), names=rows.names)
         given = remembered(self.get_params(deep=False))
         training = Training(settings, rows, weights / weights.sum())
-        with single_threaded_blas():
+        with single_threaded_blas(), the_rest(shown):
             result = training.fit(None if watched is None else watched.X, metrics)
         report("done", 1.0)
         self.random_state_: int = settings.seed

@@ -11,6 +11,7 @@ everybody looks at, then stands for the clicks, in every objective alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +33,7 @@ _STEPS = 3  # after each round
 # no row without a click attracts.
 _LEAST, _MOST = 1e-3, 0.95
 _MOST_PLACES = 10_000
+_SHARE = 0.4  # of the time of a fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ def without_position_bias(
     theta, values = shown.given, rows.values.copy()
     order = sorted(shown.clicked, key=lambda k: -np.count_nonzero(values[:, k]))
     for number, k in enumerate(order):
-        with as_part(f"examination, {rows.names[k]}", number / len(order), 1 / len(order)):
+        with as_part(f"places of {rows.names[k]}", _SHARE * number / len(order), _SHARE / len(order)):
             theta, values[:, k] = _maximised(rows, k, shown.place, theta, seed, n_jobs)
         if not np.ptp(values[:, k]):
             raise ValueError(
@@ -115,6 +117,11 @@ def without_position_bias(
             )
     learned = theta if theta is None or shown.given is not None else theta / theta.max()
     return replace(rows, values=values), learned
+
+
+def the_rest(shown: ShownRows | None) -> AbstractContextManager[None]:
+    """Reports are of what is left of a fit after the places."""
+    return nullcontext() if shown is None else as_part("training", _SHARE, 1 - _SHARE)
 
 
 def steepness(propensity: np.ndarray, place: np.ndarray) -> float:

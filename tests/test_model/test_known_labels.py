@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank import Candidates, MetaRanker, data, load, metrics
+from metarank import Candidates, MetaRanker, MultiObjectiveRanker, data, load, metrics
+from metarank._util.progress import listening
 from metarank.model import known_labels
 from metarank.model.known_labels import Together, described, half_of, widened
 
@@ -107,6 +108,23 @@ def test_counts_and_columns_by_hand(monkeypatch):
     by_hand += [[-2, 0, np.log(2), 0, 0, lift[1], lift[1], 0, 1]]
     np.testing.assert_allclose(values, by_hand, rtol=1e-6)
     assert np.diff(half_of(Candidates.all_labels(2, 4), 0).indptr).tolist() == [2, 2]
+
+
+def test_progress_never_falls():
+    """After the ranker of a fit, in which known labels are learned; and of a fit with places."""
+    told = []
+    with listening(lambda stage, done: told.append((stage, done))):
+        MetaRanker(n_jobs=1, random_state=0).fit(*pairs_of_labels(N_TRAIN, 0))
+    stages = [stage.partition(":")[0] for stage, _ in told]
+    assert "known labels" in stages
+    after = [done for _, done in told[stages.index("thresholds") :]]
+    told.clear()
+    X, place = np.random.default_rng(0).normal(size=(260, 3)), np.tile(np.arange(1, 11), 26)
+    with listening(lambda stage, done: told.append((stage, done))):
+        ranker = MultiObjectiveRanker(n_rounds=5, n_jobs=1)
+        ranker.fit(X, {"clicks": (X[:, 0] > 0) * (place < 5)}, [10] * 26, position=place)
+    for shares in (after, [done for _, done in told]):
+        assert (np.diff(shares) > -1e-9).all()
 
 
 def test_what_is_refused(fitted):

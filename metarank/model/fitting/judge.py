@@ -46,7 +46,7 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     if data.hidden_in is not None:
         Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
         Y.eliminate_zeros()
-    with as_part("thresholds", 0.8, 0.05):
+    with as_part("thresholds", 0.8, 0.04):
         believed, ahead = lists.gains, lists.proposed.ahead
         if ranked.gains is not None:
             believed = believed.copy()
@@ -59,7 +59,8 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     if lists.options.effort != "low" and not lists.targets:
         logits = thresholds.logits(candidates, scores)
         how = lists.options.seed, lists.options.n_jobs
-        known = KnownLabels.learned(data, rows, candidates, logits, *how)
+        with as_part("known labels", 0.84, 0.01):
+            known = KnownLabels.learned(data, rows, candidates, logits, *how)
     tuned = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
     asked = lists.options.propensity_weight
     weight = tuned if isinstance(asked, str) else float(asked)
