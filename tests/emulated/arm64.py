@@ -6,7 +6,7 @@
    of them runs before qemu-user runs their Python.
 2. Into DIR/site the dependencies' wheels for arm64, in the versions of constraints.txt, and metarank's, which
    the cross compiler builds from this folder.
-3. `fits.py` here and there; then the table of docs/platforms.md is written anew: which fits are equal, and of
+3. `fits.py` here and there; then a part of docs/platforms.md is written anew: which fits are equal, and of
    the others the first function that returned other bytes, and how far apart the scores are.
 
 It fails where a saved model answers otherwise, where a fit of the core alone does (`wheels/golden.json`) or
@@ -27,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ DEPENDENCIES = (
 SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 # One thread: BLAS and LightGBM divide sums by threads. Hashes: sets are in one order here and there.
 SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-TABLE = re.compile(r"(?<=<!-- written by tests/emulated/arm64.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+WRITTEN = re.compile(r"(?<=<!-- written by tests/emulated/arm64.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+EQUAL = re.compile(r"^Equal: (.+?)\.$", re.MULTILINE | re.DOTALL)
 
 
 def run(*command: object, **settings: str) -> None:
@@ -130,13 +132,13 @@ def far_apart(here: Path, there: Path) -> tuple[str, str]:
     return "equal" if same else "**other**", f"{most:.0e}" if most else "0"
 
 
-def table(work: Path) -> tuple[list[str], list[str]]:
-    """Lines of the page, and the names of the equal fits."""
+def compared(work: Path) -> tuple[list[str], list[str]]:
+    """Lines of the page: a table of fits where something differs, names of equal ones; and these names."""
     here, there = (said_by(work / name)["fits"] for name in ("here", "there"))
     titles = "Fit", "Files and answers", "First function that gave other bytes", "Labels", "Scores"
     lines, equal = [f"| {' | '.join(titles)} |", "|---|---|---|---|---|"], []
-    for name, x in here.items():
-        y = there.get(name)
+    for kind, x in here.items():
+        name, y = kind.replace("cuts", "thresholds"), there.get(kind)
         if y is None:
             lines.append(f"| {name} | not fitted: torch | | | |")
             continue
@@ -144,15 +146,16 @@ def table(work: Path) -> tuple[list[str], list[str]]:
         first = next((a[0] for a, b in zip(x["returns"], y["returns"]) if a != b), "")
         first = f"`{first.replace('.<locals>', '')}`" if first else ""
         if files or answers:
-            stem = re.sub(r"\W+", "-", name) + ".npz"
+            stem = re.sub(r"\W+", "-", kind) + ".npz"
             labels, scores = far_apart(work / "here" / stem, work / "there" / stem)
             held = f"{len(files)} of {len(x['files'])} files, {len(answers)} of {len(x['answers'])} answers"
             held += " differ"
         else:
             equal.append(name)
             held, labels, scores = "equal", "equal", "0"
-        lines.append(f"| {name} | {held} | {first} | {labels} | {scores} |")
-    return lines, equal
+        if first or held != "equal":
+            lines.append(f"| {name} | {held} | {first} | {labels} | {scores} |")
+    return [*lines, "", *textwrap.wrap(f"Equal: {'; '.join(equal)}.", 110)], equal
 
 
 def main() -> None:
@@ -179,10 +182,10 @@ def main() -> None:
     python = ("qemu-aarch64-static", "-cpu", asked.cpu, "-L", root, root / "usr/bin/python3.11")
     run(*python, tests / "emulated/fits.py", work / "there", PYTHONPATH=str(site), **SETTINGS)
 
-    lines, equal = table(work)
+    lines, equal = compared(work)
     page = PAGE.read_text(encoding="utf-8")
-    before = re.findall(r"^\| ([^|]*) \| equal \|", page, re.MULTILINE)
-    PAGE.write_text(TABLE.sub(lambda _: "\n".join(["", *lines, "", ""]), page), encoding="utf-8")
+    before = " ".join(EQUAL.findall(page)[0].split()).split("; ")
+    PAGE.write_text(WRITTEN.sub(lambda _: "\n".join(["", *lines, "", ""]), page), encoding="utf-8")
     print("\n".join(lines))
     here, there = (said_by(work / name) for name in ("here", "there"))
     golden = json.loads((ROOT / "tests/wheels/golden.json").read_text(encoding="utf-8"))
