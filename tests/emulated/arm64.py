@@ -6,11 +6,11 @@
    of them runs before qemu-user runs their Python.
 2. Into DIR/site the dependencies' wheels for arm64, in the versions of constraints.txt, and metarank's, which
    the cross compiler builds from this folder.
-3. `fits.py` here and there; then the table of docs/platforms.md is written anew: which fits are equal, and of
-   the others the first function that returned other bytes, and how far apart the scores are.
+3. `fits.py` here and there; then a part of docs/platforms.md is written anew: how many fits are equal, and
+   of the others the first function that returned other bytes, and how far apart the scores are.
 
 It fails where a saved model answers otherwise, where a fit of the core alone does (`wheels/golden.json`) or
-where a fit that the page calls equal no longer is. It takes a quarter of an hour and Debian's packages:
+where a fit differs that the page does not name. It takes a quarter of an hour and Debian's packages:
 
     apt-get install debootstrap qemu-user-static g++-aarch64-linux-gnu
 
@@ -42,7 +42,8 @@ DEPENDENCIES = (
 SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 # One thread: BLAS and LightGBM divide sums by threads. Hashes: sets are in one order here and there.
 SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-TABLE = re.compile(r"(?<=<!-- written by tests/emulated/arm64.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+WRITTEN = re.compile(r"(?<=<!-- written by tests/emulated/arm64.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+OTHER = re.compile(r"^\| ([^|]*) \| (?:[^|]* differ|not fitted: torch) \|", re.MULTILINE)
 
 
 def run(*command: object, **settings: str) -> None:
@@ -130,8 +131,8 @@ def far_apart(here: Path, there: Path) -> tuple[str, str]:
     return "equal" if same else "**other**", f"{most:.0e}" if most else "0"
 
 
-def table(work: Path) -> tuple[list[str], list[str]]:
-    """Lines of the page, and the names of the equal fits."""
+def compared(work: Path) -> tuple[list[str], list[str]]:
+    """Lines of the page: how many fits are equal, and the others in a table; names of the equal ones."""
     here, there = (said_by(work / name)["fits"] for name in ("here", "there"))
     titles = "Fit", "Files and answers", "First function that gave other bytes", "Labels", "Scores"
     lines, equal = [f"| {' | '.join(titles)} |", "|---|---|---|---|---|"], []
@@ -148,11 +149,10 @@ def table(work: Path) -> tuple[list[str], list[str]]:
             labels, scores = far_apart(work / "here" / stem, work / "there" / stem)
             held = f"{len(files)} of {len(x['files'])} files, {len(answers)} of {len(x['answers'])} answers"
             held += " differ"
+            lines.append(f"| {name} | {held} | {first} | {labels} | {scores} |")
         else:
             equal.append(name)
-            held, labels, scores = "equal", "equal", "0"
-        lines.append(f"| {name} | {held} | {first} | {labels} | {scores} |")
-    return lines, equal
+    return [f"{len(equal)} fits are equal in every byte. The others:", "", *lines], equal
 
 
 def main() -> None:
@@ -179,10 +179,10 @@ def main() -> None:
     python = ("qemu-aarch64-static", "-cpu", asked.cpu, "-L", root, root / "usr/bin/python3.11")
     run(*python, tests / "emulated/fits.py", work / "there", PYTHONPATH=str(site), **SETTINGS)
 
-    lines, equal = table(work)
+    lines, equal = compared(work)
     page = PAGE.read_text(encoding="utf-8")
-    before = re.findall(r"^\| ([^|]*) \| equal \|", page, re.MULTILINE)
-    PAGE.write_text(TABLE.sub(lambda _: "\n".join(["", *lines, "", ""]), page), encoding="utf-8")
+    known = OTHER.findall(page)
+    PAGE.write_text(WRITTEN.sub(lambda _: "\n".join(["", *lines, "", ""]), page), encoding="utf-8")
     print("\n".join(lines))
     here, there = (said_by(work / name) for name in ("here", "there"))
     golden = json.loads((ROOT / "tests/wheels/golden.json").read_text(encoding="utf-8"))
@@ -191,7 +191,7 @@ def main() -> None:
     for name in here["saved"] | there["saved"]:
         answers = other(here["saved"].get(name, {}), there["saved"].get(name, {}))
         wrong += [f"saved model {name}: {', '.join(answers)}"] if answers else []
-    wrong += [f"fit that was equal: {name}" for name in before if name not in equal]
+    wrong += [f"fit that was equal: {name}" for name in OTHER.findall("\n".join(lines)) if name not in known]
     print(
         "\n".join(wrong)
         or f"{len(here['saved'])} saved models answer the same bytes; {len(equal)} fits are equal"
