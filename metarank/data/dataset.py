@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.blocks import Blocks, holds_blocks
-from metarank.data.separators import AUTO, check_separator, cut_labels
+from metarank.data.separators import AUTO, check_separator, split_labels
 from metarank.types.checks import check_features, check_labels, check_same_order, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import relabeled
@@ -120,7 +120,7 @@ class Dataset:
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
         Y = sp.csr_matrix((n_rows, n_labels or 0), dtype=np.float32) if Y is None else Y
-        Y, separator = cut_labels(Y, check_separator(label_separator))
+        Y, separator = split_labels(Y, check_separator(label_separator))
         Y, names, kind = check_labels(
             Y, n_rows=n_rows, n_labels=n_labels, label_names=label_names, allow_no_labels=True
         )

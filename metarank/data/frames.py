@@ -10,7 +10,7 @@ import numpy as np
 
 from metarank.data.blocks import Blocks, grouped, number_of
 from metarank.data.dataset import Dataset
-from metarank.data.separators import AUTO, check_separator, cut_column
+from metarank.data.separators import AUTO, check_separator, split_column
 from metarank.data.tables import (
     Names,
     Table,
@@ -220,7 +220,7 @@ def dataset_of(table: Table, roles: Roles, name: str, *, usual: bool = False, te
         check_names_as_ids(labels, parameter)
         Y = _matrix(table, labels, parameter)
     elif labels:
-        Y, separator = cut_column(
+        Y, separator = split_column(
             table.cells(labels[0]), separator, column=f"{table.name}, column {labels[0]!r}", where=table.where
         )
     return Dataset(

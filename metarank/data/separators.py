@@ -212,7 +212,7 @@ def _name(part: Any) -> str:
     return unicodedata.normalize("NFC", str(part).strip())
 
 
-def cut_column(
+def split_column(
     cells: Sequence[Any], separator: str | None, *, column: str, where: Callable[[int], str]
 ) -> tuple[list[list[Any]], str | None]:
     """The labels of each cell of a column, and the separator of its texts.
@@ -266,16 +266,16 @@ def _tell_of_combinations(cells: Sequence[str], column: str) -> None:
         )
 
 
-def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
+def split_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
     """Split the texts of Y, if it is a column of texts; return the separator too.
 
     Nulls are rows without labels. Anything else is returned unchanged, with the separator unchanged.
 
     Examples
     --------
-    >>> cut_labels(["sea;sun", "sun", None], "auto")
+    >>> split_labels(["sea;sun", "sun", None], "auto")
     ([['sea', 'sun'], ['sun'], []], ';')
-    >>> cut_labels([["sea;sun"], ["sun"]], "auto")
+    >>> split_labels([["sea;sun"], ["sun"]], "auto")
     ([['sea;sun'], ['sun']], 'auto')
     """
     Y = plain_column(Y, "Y")
@@ -284,7 +284,7 @@ def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
         return Y, separator
     if not all(cell is None or isinstance(cell, str) for cell in Y):
         return Y, separator  # refused with the rest of what mixes names and numbers
-    return cut_column(list(Y), separator, column="Y", where="Y, row {}".format)
+    return split_column(list(Y), separator, column="Y", where="Y, row {}".format)
 
 
 def same_separator(given: str | None, separator: str | None) -> bool:

@@ -50,7 +50,8 @@ from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
-from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
+from metarank.thresholds.costs import Costs
+from metarank.thresholds.set_sizes import ANY_SIZE, SetSizes
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
@@ -121,7 +122,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     removed_ : int32 array of the ids of removed labels
     sources_ : list of Source; scorers_, shortlisters_ : lists of LabelScorer
         The fitted sources; those that describe, in the order of the columns, and those that propose.
-    ranker_, thresholds_ : fitted Ranker and LearnedCuts
+    ranker_, thresholds_ : fitted Ranker and LearnedThresholds
     feature_columns_ : list of str; feature_importances_ : float64 array (F,)
         The columns of a pair; the mean absolute contribution of each to the score, as a share.
     held_out_quality_ : dict of str to (value, low, high)
@@ -455,7 +456,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", or else
             `fit` learns cuts for all of them. The guarantees "recall>=0.9" and "precision>=0.8"
             (any level) hold for rows like those of the fit with confidence 0.9; see `ThresholdLearner`. One
-            that cannot be kept is a ValueError that names the best that can be had.
+            that cannot be kept raises a ValueError that names the best possible one.
             ``{"false_positive": 1, "false_negative": 4}`` is the cut of least expected cost: a label is kept
             if its probability is at least 1 / (1 + 4). Costs are numbers >= 0; or (L,), one a label; or a
             dict or an indexed Series by the labels' names; a data frame may hold them in two columns.

@@ -224,7 +224,7 @@ def test_predictions_of_texts(work, capsys):
     best = np.floor(100 * load(work / "words").thresholds_.guarantees_.best("recall")) / 100
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", f"recall>={best}"]) == 0
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", "recall>=0.9999"]) == 2
-    assert f"the best that can be had is recall>={best}" in capsys.readouterr().err
+    assert f"the best possible is recall>={best}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "json", "JSONL", "parquet"])

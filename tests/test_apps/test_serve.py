@@ -267,7 +267,7 @@ RANK = [
     ("texts", {"instance": TEXT, "k": 10**400}, "k must be"),
     ("texts", {"instance": TEXT, "depth": 3}, "depth is not a field"),
     ("texts", {"instance": TEXT, "optimize": "f1"}, "optimize must be None or one of micro-f1"),
-    ("texts", {"instance": TEXT, "optimize": "recall>=0.9999"}, "the best that can be had is recall>=0."),
+    ("texts", {"instance": TEXT, "optimize": "recall>=0.9999"}, "the best possible is recall>=0."),
     ("texts", {"instance": TEXT, "probabilities": "yes"}, "probabilities must be"),
     ("texts", {"instance": TEXT, "allowed": ["the moon"]}, "allowed must name known labels"),
     ("texts", {"instance": TEXT, "allowed": [3]}, "ids in [0, 3)"),

@@ -242,7 +242,7 @@ def test_a_bad_call_or_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch
         lambda: model.rank(X, k=0),
         lambda: model.fit(2 * X, Y),
     ):
-        monkeypatch.setattr("metarank.model.fitting.judge.LearnedCuts.fit", interrupted)
+        monkeypatch.setattr("metarank.model.fitting.judge.LearnedThresholds.fit", interrupted)
         with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
             call()
         assert model.decision_function(X).tobytes() == before.tobytes()

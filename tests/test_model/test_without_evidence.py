@@ -244,7 +244,7 @@ def test_labels_of_which_nothing_is_known_have_their_share_and_change_no_other(k
         wide, narrow = of.decision_function(X), plain.decision_function(X)
         assert np.ascontiguousarray(wide[:, :L]).tobytes() == narrow.tobytes()
         probability = dense(of.predict_proba(X))
-        # Less by a little where less probable labels stand above them: see `in_order` of `LearnedCuts`.
+        # Less by a little where less probable labels stand above them: see `in_order` of `LearnedThresholds`.
         np.testing.assert_allclose(probability[:, L:], 0.5 / (len(Y) + 1), rtol=0.1)
         np.testing.assert_allclose(np.median(probability[:, L:]), 0.5 / (len(Y) + 1), rtol=1e-5)
         assert of.predict(X)[:, L:].nnz == 0

@@ -24,7 +24,7 @@ from metarank.data.columns import Columns, read_columns
 from metarank.data.dataset import Dataset
 from metarank.data.frames import BLOCKS, LABELS_COLUMNS
 from metarank.data.pair_files import read_candidates
-from metarank.data.separators import cut_column
+from metarank.data.separators import split_column
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, few_values
 from metarank.model.answering.measure import aligned_relevance
@@ -217,7 +217,7 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
 
 def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, dataset: Dataset) -> list[Any]:
     """The rejected labels of each row, without those that no row has."""
-    rows, _ = cut_column(cells, dataset.label_separator, column=column, where="row {}".format)
+    rows, _ = split_column(cells, dataset.label_separator, column=column, where="row {}".format)
     if dataset.label_names is None or args.labels is not None:
         return rows
     names = set(dataset.label_names)

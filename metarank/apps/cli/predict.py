@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> None:
     from metarank.apps.listed import listed
     from metarank.data.tables import read_elsewhere
     from metarank.model.answering.explain import said_of_unknown_rows
-    from metarank.thresholds.decisions import SetSizes
     from metarank.thresholds.set_metrics import check_metric
+    from metarank.thresholds.set_sizes import SetSizes
 
     check_rows(args)
     check_metric(args.optimize)

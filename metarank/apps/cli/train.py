@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; their defaults are those of MetaRanker."""
     from metarank.model.fitting.auto import EFFORTS
     from metarank.ranker import RANKERS
-    from metarank.thresholds.learned_cuts import THRESHOLDS
+    from metarank.thresholds.learned_thresholds import THRESHOLDS
 
     add_options(
         parser,

@@ -24,8 +24,8 @@ from metarank.apps.serve.schema import (
     read_json,
 )
 from metarank.model.estimator import MetaRanker
-from metarank.thresholds.decisions import SetSizes
 from metarank.thresholds.set_metrics import METRICS
+from metarank.thresholds.set_sizes import SetSizes
 
 # Sources of evidence that an explanation puts into words.
 _N_REASONS = 4

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from metarank import metrics
 from metarank._util.modules import outside
 from metarank.data.dataset import Dataset
-from metarank.data.separators import cut_labels, described, same_separator
+from metarank.data.separators import described, same_separator, split_labels
 from metarank.metrics.propensity import counts_of_weights, inv_propensity
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
@@ -330,7 +330,7 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
             place = np.where(np.arange(given.shape[1]) < L, np.arange(given.shape[1]), -1)
             return Relevance.placed(given, place, [f"label {label}" for label in range(len(place))], L)
     else:
-        Y = cut_labels(Y, model.label_separator)[0]
+        Y = split_labels(Y, model.label_separator)[0]
         given, names, kind = check_labels(Y, n_rows=n_rows, ids="names", allow_no_labels=True)
         if names is None and kind == "lists":  # of nothing
             given = sp.csr_matrix((given.shape[0], L), dtype=np.float32)

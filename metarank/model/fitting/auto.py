@@ -5,7 +5,7 @@
 | `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
 | `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
 | `ranker` | shortlisted or not; pairs; effort; cross-validation | `choose_ranker` |
-| `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_cuts` |
+| `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_thresholds` |
 | `language` | what most words of the texts are of | `chosen_language` in `metarank.model.fitting.encoding` |
 | `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
 
@@ -31,7 +31,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.data.meaning import Encoder
 from metarank.ranker import AutoRanker, Ranker, make_ranker
 from metarank.scorers.base import LabelScorer
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 
 # Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
 # up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency.md`.
@@ -70,8 +70,8 @@ FEW_PAIRS = 20_000
 # Lists of points, one for each label and fold, are held to fewer: to a choice among several rankers.
 POINT_PAIRS = 500_000
 # And that of the thresholds to this many, with low effort to fewer.
-CUT_PAIRS = 200_000
-FEWER_CUT_PAIRS = 15_000
+THRESHOLD_PAIRS = 200_000
+FEWER_THRESHOLD_PAIRS = 15_000
 # With shortlists, held-out rows beyond these add nothing that is worth the fits without their folds: so many
 # rows, or fewer if they have so many relevant pairs, and a least number of rows in any case.
 ENOUGH_ROWS = 4_000
@@ -348,7 +348,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
         scorers_of("shortlister", params["shortlister"])
     if not is_auto(weight):
         check_real("propensity_weight", weight, 0, 10, "a number in [0, 10], or 'auto'")
-    LearnedCuts(params["threshold"])
+    LearnedThresholds(params["threshold"])
     check_language(params["language"])
     if params["encoder"] is not None:
         Encoder.of(params["encoder"])

@@ -22,7 +22,7 @@ from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
 from metarank.data.meaning import Encoder, with_meaning, written_of
-from metarank.data.separators import AUTO, cut_labels, described
+from metarank.data.separators import AUTO, described, split_labels
 from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
 from metarank.objectives import check_weights
@@ -460,7 +460,7 @@ def read_labels(
     targets: dict[str, sp.csr_matrix] = {}
     separator = AUTO if dataset is None else dataset.label_separator
     if aggregation is None:
-        given, separator = cut_labels(Y if dataset is None else dataset.Y, separator)
+        given, separator = split_labels(Y if dataset is None else dataset.Y, separator)
         relevance, names, kind = check_labels(given, **sizes)
         if relevance.nnz == 0:
             raise ValueError(f"Y must hold a relevant label, got none in {relevance.shape[0]} rows")

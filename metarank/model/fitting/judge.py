@@ -16,7 +16,7 @@ from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_lab
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
 from metarank.model.known_labels import KnownLabels
 from metarank.ranker.lists import drawn
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
@@ -29,7 +29,7 @@ _MOST_COUNTS = 50_000_000
 class Judged:
     """The results of `judge`."""
 
-    thresholds: LearnedCuts
+    thresholds: LearnedThresholds
     propensity_weight: float
     tuned_weight: float
     missing: MissingPairs
@@ -89,7 +89,7 @@ def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None
 
 def _cuts(
     lists: TrainingLists, scores: np.ndarray, believed: np.ndarray, shown: np.ndarray, Y: sp.csr_matrix
-) -> LearnedCuts:
+) -> LearnedThresholds:
     """Calibration and cuts, from as many whole rows as the limit on pairs allows.
 
     `believed` are the gains (m,) with those of unjudged pairs that count as relevant, Y the relevances that
@@ -102,7 +102,7 @@ def _cuts(
     kept = np.flatnonzero((n_relevant > 0) | (unseen == 0))
     candidates, scores, gains = candidates.where(shown), scores[shown], believed[shown]
     labelled = lists.gains[shown]
-    most = auto.FEWER_CUT_PAIRS if options.effort == "low" else auto.CUT_PAIRS
+    most = auto.FEWER_THRESHOLD_PAIRS if options.effort == "low" else auto.THRESHOLD_PAIRS
     if candidates.n_pairs > most:
         per_row = candidates.n_pairs / candidates.n_rows
         kept = kept[drawn(len(kept), max(1, int(most / per_row)), options.seed + 2)]
@@ -116,7 +116,7 @@ def _cuts(
     if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
         per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
         missed = round(int(missed.sum()) * per_labelled)
-    return LearnedCuts(options.threshold, in_order=True).fit(
+    return LearnedThresholds(options.threshold, in_order=True).fit(
         candidates,
         scores,
         gains,
@@ -205,7 +205,7 @@ def held_out_quality(
     scores: np.ndarray,
     Y: sp.csr_matrix,
     group: np.ndarray,
-    thresholds: LearnedCuts,
+    thresholds: LearnedThresholds,
     n_jobs: int = 1,
 ) -> dict[str, Interval]:
     """Metrics of the order, and of the label sets if the cuts were judged, with 95 % intervals.
@@ -219,7 +219,7 @@ def held_out_quality(
         The rows' relevances, including labels that are not candidates.
     group : int array (n,)
         Rows with the same number are copies, and count as one row in the width of an interval.
-    thresholds : fitted LearnedCuts
+    thresholds : fitted LearnedThresholds
     n_jobs : int
 
     Returns
@@ -231,7 +231,7 @@ def held_out_quality(
     --------
     >>> pairs = Candidates.all_labels(2, 2)
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1]]))
-    >>> learner = LearnedCuts().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
+    >>> learner = LearnedThresholds().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
     Interval(value=1.0, low=0.0, high=1.0)
     """

@@ -24,7 +24,7 @@ from metarank.ranker.assemble import joined_columns
 from metarank.ranker.linear_ranker import LinearRanker
 from metarank.scorers.base import LabelScorer, columns_of
 from metarank.scorers.source import describers
-from metarank.thresholds.learned_cuts import NoCuts
+from metarank.thresholds.learned_thresholds import NoThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
@@ -63,7 +63,7 @@ def fit_without_rows(given: TrainingInput) -> FittedModel:
     missing = MissingPairs(*(np.zeros(0, kind) for kind in (np.int64, np.int32, np.float32)))
     no_rows = replace(given.labels, Y=given.labels.Y[:0])
     given = replace(given, X=given.X[:0], labels=no_rows, row_names=None)
-    return assembled(given, sources, ranked, Judged(NoCuts(), 0.0, 0.0, missing, {}))
+    return assembled(given, sources, ranked, Judged(NoThresholds(), 0.0, 0.0, missing, {}))
 
 
 def _label_free(given: TrainingInput, texts: LabelTexts) -> list[LabelScorer]:
