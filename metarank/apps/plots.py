@@ -97,7 +97,7 @@ def calibration(report: Report, ax: Axes | None = None) -> Axes:
     ax.plot([0, 1], [0, 1], "--", color=_SOFT, label="exact")
     filled = r.counts > 0
     ax.plot(r.forecast[filled], r.observed[filled], "o-", color=COLOURS[0], label="forecasts")
-    return _dressed(ax, "probability forecast", "share found relevant")
+    return _dressed(ax, "probability forecast", "share that is relevant")
 
 
 def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:

@@ -218,7 +218,7 @@ class Blocks(Mapping[str, Any]):
 def grouped(
     given: Mapping[str, Any], kinds: Mapping[str, str], named: Collection[str] = (), where: Where = _ROW
 ) -> Blocks:
-    """Columns as blocks: one of all numbers, one of all categories, but for the columns `named`.
+    """Columns as blocks: one of all numbers, one of all categories, except the columns `named`.
 
     A block of several columns comes where the first of them stands. `where` names a row in messages.
     """

@@ -50,11 +50,10 @@ class Encoder(Saved):
         variable METARANK_CACHE names, or else ``metarank`` in the user's folder of caches. None keeps none.
         Vectors of an object are never kept.
 
-    Notes
-    -----
-    Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than the encoder
-    reads is cut by the encoder. Equal texts are encoded once. The last digits of a vector may change with the
-    machine and the threads of torch, and, where `alone` is false, with the texts that are encoded with it.
+    Notes ----- Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than
+    the encoder reads is truncated by the encoder. Equal texts are encoded once. The last digits of a vector
+    may change with the machine and the threads of torch, and, where `alone` is false, with the texts that are
+    encoded with it.
 
     Examples
     --------
@@ -179,9 +178,9 @@ class Encoder(Saved):
     def described(self) -> str:
         """A line on what it does with texts."""
         longest = getattr(self._model, "max_seq_length", None)
-        is_cut = longest is not None and np.isfinite(longest)
-        cut = f"; it reads the first {longest} tokens of a text" if is_cut else ""
-        return f"encoder: {self!r}, vectors of {self.n_features} numbers{cut}"
+        truncates = longest is not None and np.isfinite(longest)
+        limit = f"; it reads the first {longest} tokens of a text" if truncates else ""
+        return f"encoder: {self!r}, vectors of {self.n_features} numbers{limit}"
 
     def _kept(self, texts: list[str], alone: bool) -> np.ndarray:
         """Vectors of distinct texts, those of the cache and new ones, which it keeps."""

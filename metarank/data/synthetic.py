@@ -64,7 +64,7 @@ def make_multilabel(
 
 
 def _shares(weights: np.ndarray, total: float) -> np.ndarray:
-    """Shares proportional to the weights, cut at 0.9, that sum to `total`."""
+    """Shares proportional to the weights, at most 0.9, that sum to `total`."""
     low, high = 0.0, 1.0 / weights.min()
     for _ in range(60):
         middle = (low + high) / 2

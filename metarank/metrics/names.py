@@ -83,17 +83,17 @@ DEFINITIONS: Final[dict[str, Definition]] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by name, with its cut-off where it has one.
+    """A metric by name, with its k if it has one.
 
     Attributes
     ----------
     name : str
-        Without the cut-off: "nDCG".
+        Without k: "nDCG".
     k : int or None
     greater_is_better : bool
     needs : "ranking", "scores", "relevance" or "sets"
         What it judges: the first k labels, the whole list, scores that are predictions of relevance, or
-        decided sets. ("nDCG" and "MRR" without a cut-off need "scores".)
+        decided sets. ("nDCG" and "MRR" without k need "scores".)
     unit : "fraction", "positions" or "relevance"
 
     Examples
@@ -116,11 +116,11 @@ class Metric:
         if definition is None:
             raise ValueError(unknown(str(self)))
         if self.k is None and definition.k == "required":
-            raise ValueError(f"metric {self.name!r} needs a cut-off, as in '{self.name}@5'")
+            raise ValueError(f"metric {self.name!r} needs a k, as in '{self.name}@5'")
         if self.k is not None and definition.k == "none":
-            raise ValueError(f"metric {self.name!r} takes no cut-off, got '{self}'")
+            raise ValueError(f"metric {self.name!r} takes no k, got '{self}'")
         if self.k is not None and self.k < 1:
-            raise ValueError(f"the cut-off of a metric must be positive, got '{self}'")
+            raise ValueError(f"the k of a metric must be positive, got '{self}'")
 
     @classmethod
     def parse(cls, name: str | Metric) -> Metric:
@@ -129,7 +129,7 @@ class Metric:
         Raises
         ------
         ValueError
-            If the name is unknown, or its cut-off is missing, not allowed, or not a positive integer.
+            If the name is unknown, or its k is missing, not allowed, or not a positive integer.
         """
         if isinstance(name, Metric):
             return name
@@ -208,7 +208,7 @@ class Metric:
 
 
 def known_names() -> list[str]:
-    """All names, "@k" where there is a cut-off.
+    """All names, with "@k" where there is a k.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def recall_rows(inputs: Inputs, k: int) -> Statistics:
 def f1_rows(inputs: Inputs, k: int) -> Statistics:
     """F1 of the first k labels, averaged over all rows: F1@k, 2 hits / (k + number of relevant labels).
 
-    Annif's ``F1@5``, but for rows in which fewer than k labels are listed: k counts here all the same, as in
+    Annif's ``F1@5``, except in rows with fewer than k listed labels: here k still counts, as in
     P@k. A row without a relevant label counts 0. Ties by label.
 
     Examples

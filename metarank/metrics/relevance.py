@@ -110,14 +110,14 @@ class Relevance:
         return "; ".join(
             self.missed(what, names, n_pairs)
             for what, names, n_pairs in (
-                ("that the model never met", self.unknown, self.n_unknown_pairs),
+                ("not in the training data", self.unknown, self.n_unknown_pairs),
                 ("removed from the model", of_removed, self.n_removed_pairs),
             )
             if names
         )
 
     def missed(self, what: str, names: Sequence[str], n_pairs: int) -> str:
-        """What is said of such labels."""
+        """The message about such labels."""
         return (
             f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant pairs, "
             "which count as missed"

@@ -262,4 +262,4 @@ def _candidates(answering: Answering, request: Request, proposals: list[Candidat
         candidates = answering.united(parts, request.n_rows)
     if model.unknown is not None:
         candidates = candidates.without_labels(np.flatnonzero(model.unknown))
-    return limits.cut(_of_known_rows(candidates, X, given))
+    return limits.within(_of_known_rows(candidates, X, given))

@@ -67,9 +67,9 @@ class Scored(NamedTuple):
     ----------
     candidates : Candidates
     evidence : float64 array (m,)
-        The ranker's scores, on which probabilities and cuts are based.
+        The ranker's scores, on which probabilities and thresholds are based.
     scores : float32 array (m,)
-        The ranking scores, which determine the order: evidence plus the boost of rare labels. They have
+        The ranking scores, which determine the order: evidence plus the rare-label boost. They have
         the precision in which they are shown, so that no order depends on hidden digits.
     blank : bool array (n,)
         Rows without evidence.
@@ -342,7 +342,7 @@ class FittedModel(Saved):
         return self.thresholds.probabilities(scored.candidates, scored.evidence, self._known(scored))
 
     def kept(self, scored: Scored, metric: str | Costs, sizes: SetSizes = ANY_SIZE) -> NDArray[np.bool_]:
-        """bool (m,): the pairs above the cut learned for a metric, none that are `untold` unless the sizes of
+        """bool (m,): the pairs kept by the threshold of a metric, none that are `untold` unless the sizes of
         sets ask for more."""
         above = self.thresholds.keep(scored.candidates, scored.evidence, metric, self._known(scored))
         above &= ~scored.untold
@@ -371,7 +371,7 @@ class FittedModel(Saved):
         at, there = found_at(scored.candidates.pair_keys, lists.pair_keys)
         at = at[there]
         evidence[there] = scored.evidence[at] + (evidence[there] - self.thresholds.scores_of(before)[at])
-        kept = lists.among(limits.cut(lists))
+        kept = lists.among(limits.within(lists))
         blank = scored.blank & (np.diff(known.indptr) == 0)
         out = self.with_scores(lists.where(kept), evidence[kept], weight, blank)
         return out._replace(logits=logits[kept])
@@ -402,7 +402,7 @@ class FittedModel(Saved):
         return sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
 
     def checked_weight(self, propensity_weight: float | str | None) -> float:
-        """The requested weight of rare labels, that of "auto", or that of the fit."""
+        """The requested propensity weight, that of "auto", or that of the fit."""
         if propensity_weight is None:
             return self.propensity_weight
         if isinstance(propensity_weight, str) and propensity_weight == "auto":

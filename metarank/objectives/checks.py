@@ -126,7 +126,7 @@ def check_weights(
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows cut into groups (queries).
+    """Rows in groups (queries).
 
     Parameters
     ----------

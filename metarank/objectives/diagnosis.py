@@ -133,8 +133,8 @@ class Diagnosis:
         places = [(str(place), f"{value:.3f}") for place, value in enumerate(curve[:_PLACES_SHOWN], 1)]
         table = plain_table(["place", "looked at"], places)
         share = ", ".join(f"{name} {_per_cent(of)}" for name, of in zip(self.names, self.reordered) if of > 0)
-        told = f"a place is looked at about as place ** -{self.steepness:.2f}"
-        return f"{table}\n{told}; pairs ordered the other way: {share or 'none'}"
+        shown = f"examination probability: about position ** -{self.steepness:.2f}"
+        return f"{table}\n{shown}; pairs in the other order: {share or 'none'}"
 
     def _cross_table(self) -> str:
         """Means over the folds and their standard errors."""
@@ -212,7 +212,7 @@ def diagnose(
     reordered = np.zeros(len(rows.names))
     if shown is not None:
         if X is None:
-            raise ValueError("position needs X, by which relevance is told from places, got None")
+            raise ValueError("position needs X, to separate relevance from positions, got None")
         raw, settings = rows.values, model.settings()
         rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         reordered[shown.clicked] = [

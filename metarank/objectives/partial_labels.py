@@ -11,7 +11,7 @@ that is linear in it:
 * **The AUC**, with difference costs, is ``1 - N / D`` with ``N = sum over y_i > y_j of (y_i - y_j) e_ij``
   and ``D = sum_{i<j} |y_i - y_j|``; e_ij is 1 where row j is scored above row i, 0 where below, and 1/2
   in a tie. As ``|y_i - y_j| = y_i + y_j - 2 min(y_i, y_j)`` and ``e_ij + e_ji = 1``, both are linear in
-  the grades but for the minima, and ``E[min(o_i, o_j) / (p_i p_j)] = min(y_i, y_j)``. Hence the unbiased
+  the grades except the minima, and ``E[min(o_i, o_j) / (p_i p_j)] = min(y_i, y_j)``. Hence the unbiased
   estimates
 
       D' = (n - 1) sum_i z_i - 2 sum_{i<j} min(o_i, o_j) / (p_i p_j)
@@ -66,7 +66,7 @@ import numpy as np
 from metarank._util.modules import outside
 from metarank.objectives.checks import Grouping
 
-# Factors of AUC(z) - 1/2 beyond which its estimate is told to be noise, and beyond which it is refused.
+# Factors of AUC(z) - 1/2 beyond which its estimate is noise, and beyond which it is refused.
 _LARGE_FACTOR, _MOST_FACTOR = 3.0, 10.0
 
 

@@ -326,7 +326,7 @@ def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Li
     """Read a saved model. Large arrays are memory-mapped, so that several processes share one copy.
 
     The folder may be untrusted: loading and using the model runs no code from the folder and reads no file
-    outside it, but for the encoder of texts that it names. That is loaded by its library from this machine,
+    outside it, except the encoder of texts that it names. That is loaded by its library from this machine,
     and a folder only if it holds plain modules and safetensors; `encoder` loads what you name instead. The
     folder must not change while the model is in use.
 

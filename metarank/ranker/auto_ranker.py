@@ -53,7 +53,7 @@ class AutoRanker(Ranker):
     ranker_ : Ranker
         The chosen one, fitted on all lists.
     quality_ : dict of str to float
-        Held-out quality of each candidate.
+        Held-out measure of each candidate.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class BoostedRanker(Ranker):
 
     Several models differ in what they saw: each learns from the lists outside one fold, so that out-of-fold
     scores cost no further fit, and from its own draw of irrelevant pairs. Where candidates are many, nearly
-    all are irrelevant, and most of these are easily told apart: to learn from a part costs a fraction of
+    all are irrelevant, and most of these are easy: to learn from a part costs a fraction of
     learning from all, and orders no worse.
 
     Parameters

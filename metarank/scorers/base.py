@@ -203,7 +203,7 @@ class LabelScorer(Saved, BaseEstimator):
 
     def cheaper(self) -> LabelScorer:
         """An unfitted scorer whose columns mean the same at lower cost, perhaps noisier; by default self. It
-        describes rows from which only held-out quality and cuts are learned."""
+        describes rows for held-out estimates and thresholds only."""
         return self
 
     # --- parameters -------------------------------------------------

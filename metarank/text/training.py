@@ -85,7 +85,7 @@ def trained(
 
 
 def held_out_rows(texts: list[str], fraction: float, seed: int) -> np.ndarray:
-    """Bool (n,): the rows to choose the epoch by; equal texts, but for case, stay together.
+    """Bool (n,): the rows to choose the epoch by; texts that differ only in case stay together.
 
     Examples
     --------

@@ -449,7 +449,7 @@ def _listed(
 
 
 def indicator(rows: Any, ids: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    """Canonical float32 CSR with a 1 at each of some places, which may be told twice.
+    """Canonical float32 CSR with a 1 at each of some places, which may repeat.
 
     Examples
     --------
@@ -484,7 +484,7 @@ def check_writable(name: str, what: str) -> None:
 
 
 def check_names_as_ids(names: list[str], what: str) -> None:
-    """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
+    """Names that define the labels: not empty, and distinct without the blanks around them."""
     found: dict[str, str] = {}
     for label in names:
         bare = label.strip()

@@ -1,4 +1,4 @@
-"""`Given`: what is told of rows beside X: scored candidates, features of pairs, words in their order."""
+"""`Given`: what rows have besides X: scored candidates, features of pairs, words in their order."""
 
 from __future__ import annotations
 

@@ -262,12 +262,12 @@ class Ranking:
         more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
         guessed = ", ".join(str(row) for row, blank in zip(called, first.without_evidence) if blank)
         if guessed:
-            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
+            more += f"; without evidence: rows {guessed}, whose labels are in order of frequency"
         return html_table(["row", *range(1, width)], rows, more)
 
 
 class PointRanking(Ranking):
-    """The k best rows of each label: labels in the place of rows, and rows in the place of labels.
+    """The k best rows of each label: labels and rows change places.
 
     ``labels[l]`` holds the numbers of the rows of label l, ``n_labels`` is the number of rows, and `index`
     has the names of the labels, where known.

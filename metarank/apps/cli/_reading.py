@@ -48,7 +48,7 @@ def names_of(text: str | None, option: str) -> list[str]:
         raise ValueError(f"{option} must be comma-separated names, got {text!r}")
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{option} must name every column once, got {name!r} twice")
+            raise ValueError(f"{option} must name each column once, got {name!r} twice")
     return names
 
 
@@ -76,7 +76,7 @@ def load_model(args: argparse.Namespace) -> MetaRanker:
     if not isinstance(model, MetaRanker):
         raise ValueError(
             f"{args.model} must hold a MetaRanker, got a {type(model).__name__}: "
-            "use it from Python, by metarank.load(path)"
+            "load it in Python with metarank.load(path)"
         )
     if getattr(args, "jobs", None) is not None:
         model.n_jobs = args.jobs
@@ -151,12 +151,12 @@ def _columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:
     Raises
     ------
     ValueError
-        If a block is sparse, which no column can hold.
+        If a block is sparse.
     """
     sparse = next((part.name for part in parts if part.kind == "sparse"), None)
     if sparse is not None:
         raise ValueError(
-            f"the model's block {sparse!r} is sparse, which no column of a table holds: write the rows "
+            f"the model's block {sparse!r} is sparse, which a table cannot hold: write the rows "
             "with metarank.data.to_parquet"
         )
     return {
@@ -180,7 +180,7 @@ def check_has_labels(dataset: Dataset, path: str) -> None:
 def columns_beside(path: str, wanted: dict[str, list[str]], encoding: str | None) -> dict[str, list[Any]]:
     """The cells of a file by column, if it has those of each option."""
     if path == "-":
-        raise ValueError(f"{next(iter(wanted))} needs a file, since standard input is read once")
+        raise ValueError(f"{next(iter(wanted))} needs a file: standard input can be read only once")
     table = tables.columns_of(path, encoding)
     for option, names in wanted.items():
         tables.check_among(names, table, option)
@@ -223,7 +223,7 @@ def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, datas
     names = set(dataset.label_names)
     known = [[str(label) for label in row if str(label) in names] for row in rows]
     if n_unknown := sum(map(len, rows)) - sum(map(len, known)):
-        tables.logger.warning("%s: left out %d labels that no row has", column, n_unknown)
+        tables.logger.warning("%s: left out %d labels without rows", column, n_unknown)
     return known
 
 
@@ -247,7 +247,7 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
     check_has_labels(dataset, args.test)
     relevance = aligned_relevance(model.fitted_, dataset)
     if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:
-        raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
+        raise ValueError(f"{args.test} holds no relevant label that the model knows: nothing can be measured")
     if relevance.said:
         print(f"metarank: {relevance.said}", file=sys.stderr)
     slices = {name: few_values(table[name]) if name in columns else [] for name in slice_names}
@@ -308,7 +308,7 @@ def read_label_lists(
     if one_for_all and len(lists) == 1:
         lists = lists * n_rows
     if len(lists) != n_rows:
-        raise ValueError(f"{option} must have {n_rows} lines, one a row, got {len(lists)} in {path}")
+        raise ValueError(f"{option} must have {n_rows} lines, one per row, got {len(lists)} in {path}")
     pairs = [(row, label) for row, labels in enumerate(lists) for label in labels]
     row, label = np.array(pairs, np.int64).reshape(-1, 2).T
     return sp.csr_matrix((np.ones(len(pairs), np.float32), (row, label)), shape=(n_rows, table.n_labels))
@@ -327,7 +327,7 @@ def read_targets(args: argparse.Namespace) -> tuple[Columns, dict[str, np.ndarra
     targets, features = names_of(args.targets, "--targets"), names_of(args.features, "--features")
     shared: Any = next((name for name in features if name in targets), None)
     if shared is not None:
-        raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
+        raise ValueError(f"--features must not be targets (data leakage), got {shared!r}")
     check_exists(args.file)
     columns = read_columns(args.file, args.query)
     return columns, {name: columns.numbers(name, "--targets") for name in targets}, features

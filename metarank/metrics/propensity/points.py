@@ -114,7 +114,7 @@ class PropensityPoints:
     def binned(self, labels_per_bin: int = 20) -> PropensityBins:
         """The equal-height histogram of Jain et al. (2016), Fig. 2.
 
-        The labels, in order of their counts, are cut into bins of nearly equal size, one for every
+        The labels, in order of their counts, are split into bins of nearly equal size, one for every
         `labels_per_bin` labels (rounded, at least one). Labels of equal count all enter with their mean
         propensity, so that the order of labels does not matter.
 

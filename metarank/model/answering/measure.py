@@ -1,4 +1,4 @@
-"""Evaluation of a fitted model on labelled rows. Each set metric uses the cut learned for it."""
+"""Evaluation of a fitted model on labelled rows. Each set metric uses the threshold learned for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metarank.metrics.propensity import counts_of_weights, inv_propensity
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
 from metarank.model.answering.answer import ranking_of
-from metarank.model.answering.explain import said_of_unknown_rows
+from metarank.model.answering.explain import about_unknown_rows
 from metarank.model.fitted import FittedModel, Scored
 from metarank.thresholds import METRICS, check_metric
 from metarank.types.checks import check_labels, check_same_order, check_sample_weight, integer_names
@@ -84,7 +84,7 @@ class Evaluation:
         of a label without a training row. There is a warning, and one of rows of which nothing is known,
         except for a `Relevance`.
     propensity_weight : float, optional
-        As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
+        As in `MetaRanker.rank`. Label sets and predicted relevances depend on probabilities only.
     exclude, candidates, pair_features : as in `MetaRanker.rank`
 
     Examples
@@ -115,7 +115,7 @@ class Evaluation:
     @property
     def unknown_rows(self) -> str:
         """The message about rows of which the model knows nothing; "" if there are none."""
-        return said_of_unknown_rows(np.concatenate([s.blank for s in self._scored]))
+        return about_unknown_rows(np.concatenate([s.blank for s in self._scored]))
 
     @property
     def Y(self) -> sp.csr_matrix:
@@ -130,16 +130,16 @@ class Evaluation:
         return sp.vstack([s.candidates.to_csr(s.scores) for s in self._scored], format="csr")
 
     def probabilities(self) -> sp.csr_matrix:
-        """Probabilities of the candidates, which hold no boost of rare labels."""
+        """Probabilities of the candidates, without rare-label boost."""
         return self.fitted.probability_matrix(self._scored)
 
     def sets(self, metric: str) -> sp.csr_matrix:
-        """Label sets by the cut learned for a metric, by the default one if there is none."""
-        cut = check_metric(metric if metric.lower() in METRICS else None)
-        return self.fitted.label_sets(self._scored, cut)
+        """Label sets by the threshold learned for a metric, or the default one."""
+        known = check_metric(metric if metric.lower() in METRICS else None)
+        return self.fitted.label_sets(self._scored, known)
 
-    def let_through(self) -> dict[str, tuple[float, float]]:
-        """The mean F1 of the surest rows by the micro-F1 cut, that forecast and that which came true, by the
+    def surest_rows(self) -> dict[str, tuple[float, float]]:
+        """The expected and the true mean F1 of the surest rows, with the micro-F1 thresholds, by the
         share of rows; 1 where nothing is kept and nothing relevant. None of a model without training rows."""
         if not self.fitted.n_rows:
             return {}
@@ -161,7 +161,7 @@ class Evaluation:
         above = [] if self._hierarchy is None else HIERARCHICAL
         recall = f"R@{length_below(self.fitted.n_labels - len(self.fitted.removed))}"
         top = [recall if name == "R@10" else name for name in TOP]
-        if not self.fitted.n_rows:  # nothing cuts a list, and no label is known to be rare
+        if not self.fitted.n_rows:  # no thresholds, and no label is known to be rare
             return [*full, *(name for name in top if not name.startswith("PSP"))]
         return [*full, *SETS, *above, *top]
 

@@ -23,8 +23,8 @@ def believed_gains(
     """The gains, with those unjudged pairs counted as relevant that are drawn as such, float32 (m,).
 
     An unjudged pair is drawn with its probability of being relevant; see `relevant_though_unlabelled`. So
-    calibration and cuts, which sum over pairs, expect what complete labels would give. A drawn pair gets the
-    median gain of the labelled ones. Labelled and rejected pairs keep their gain.
+    calibration and thresholds, which sum over pairs, expect what complete labels would give. A drawn pair
+    gets the median gain of the labelled ones. Labelled and rejected pairs keep their gain.
 
     Parameters
     ----------

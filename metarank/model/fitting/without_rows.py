@@ -2,7 +2,7 @@
 
 sources that read labels alone -> columns, standardised within the list of a row -> their weighted mean
 
-Nothing is cross-fitted or learned. Scores are no probabilities, and no cut is made by them.
+Nothing is cross-fitted or learned. Scores are not probabilities, and there are no thresholds.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def fit_without_rows(given: TrainingInput) -> FittedModel:
     with as_part("indexing labels", 0.1, 0.9):
         sources = LocalStages(data, given.options.n_jobs).fit_on_all(sources)
     weights = _weights(describers(sources), data)
-    told = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
-    note(f"ranker: fixed weights, since no row has labels: {told}; scores are no probabilities")
+    shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
+    note(f"ranker: fixed weights, since no row has labels: {shown}; scores are not probabilities")
     shares = np.array(list(weights.values()))
     ranked = RankedPairs(LinearRanker.of(weights), np.zeros(0), list(weights), [], shares)
     missing = MissingPairs(*(np.zeros(0, kind) for kind in (np.int64, np.int32, np.float32)))

@@ -210,7 +210,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         Returns
         -------
         Candidates
-            Labels ascend within a row; see `score` for their scores. Ties at the cut go to the smaller label
+            Labels ascend within a row; see `score` for their scores. Ties at the end go to the smaller label
             id.
         """
         check_integer("k", k, 1)
@@ -221,7 +221,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
     ) -> dict[str, np.ndarray] | None:
         """Columns of the pairs of training rows, equal to those of fits without the row's fold, before
-        pruning; None but for the ridge up to `max_size`, which has a closed form.
+        pruning; None except for the ridge up to `max_size`, which has a closed form.
 
         Propensities and targets are those of the view without
         the fold.

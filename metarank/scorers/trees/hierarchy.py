@@ -274,7 +274,7 @@ def learn_hierarchy(
 
     A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3), within a subspace of 64
     dimensions that holds most of it, found anew for each tree, so that the trees differ. A node of more than
-    `max_leaf` labels is cut into groups of equal size, give or take one, by rounds of balanced spherical
+    `max_leaf` labels is split into groups of equal size, up to one label, by rounds of balanced spherical
     2-means: into `branching` of them or, near the root, the fewest that need no more levels. A node of at
     most `max_leaf` labels has them as its children. Labels without a training point are in no tree. Tree t
     depends on (seed, t) and the data only.

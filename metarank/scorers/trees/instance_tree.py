@@ -207,7 +207,7 @@ class FastXML(ShortlistingTrees):
         -------
         Candidates
             Labels ascend within a row. The score is the mean over trees, which estimates the relevance of the
-            label; with binary relevance, its probability. Ties at the cut go to the smaller label id.
+            label; with binary relevance, its probability. Ties at the end go to the smaller label id.
         """
         check_integer("k", k, 1)
         rows = self._unit_parts(X)

@@ -265,7 +265,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             Labels ascend within a row, as in a CSR matrix; ``Ranking.from_scores(found, k=5)`` orders them by
             score. The score is the mean over trees of the path's probability, times the largest relevance of
             the label in training. With the logistic loss it estimates the relevance. With a hinge loss it
-            orders labels, but is not a probability. Ties at the cut go to the
+            orders labels, but is not a probability. Ties at the end go to the
             smaller label id.
         """
         check_integer("k", k, 1)

@@ -199,7 +199,7 @@ class TailClassifiers(LabelScorer):
         Returns
         -------
         Candidates
-            Labels ascend within a row; the score is log P_tail. Ties at the cut go to the smaller label id.
+            Labels ascend within a row; the score is log P_tail. Ties at the end go to the smaller label id.
             Of dense X all labels share a feature.
         """
         check_integer("k", k, 1)

@@ -234,7 +234,7 @@ class XReg(TailReranking, LabelTree):
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
-        """As `Parabel.shortlist`. XReg-t re-ranks the 100 best labels and then cuts them to k."""
+        """As `Parabel.shortlist`. XReg-t re-ranks the 100 best labels and then keeps k."""
         if self._plain:
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)
