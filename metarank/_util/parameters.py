@@ -54,7 +54,7 @@ def one_target(Y: Any, y: Any) -> Any:
     ([[1]], [[1]])
     """
     if Y is not None and y is not None:
-        raise ValueError("Y and y are two names of one argument: give one of them")
+        raise ValueError("Y and y are two names of one argument: pass one of them")
     return Y if y is None else y
 
 

@@ -205,4 +205,4 @@ def _parallel(trade_offs: ParetoFront, ax: Any) -> None:
     ax.set_yticks([])
     ax.grid(axis="x", color=_SOFT)
     ax.set_frame_on(False)
-    ax.set_xlabel(f"{_METRIC[trade_offs.metric]}, an axis an objective; a line a model; the knee is broad")
+    ax.set_xlabel(f"{_METRIC[trade_offs.metric]}, an axis per objective; a line per model; the knee is broad")

@@ -36,7 +36,7 @@ _ROW: Where = "row {}".format
 
 
 class Blocks(Mapping[str, Any]):
-    """Named parts of n instances, each with one entry a row.
+    """Named parts of n instances, each with one entry per row.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Blocks(Mapping[str, Any]):
         self.n_rows: int = int(next(iter(lengths.values()), 0))
         if other := next((name for name, n in lengths.items() if n != self.n_rows), None):
             raise ValueError(
-                f"the blocks of X must have one entry a row: {next(iter(lengths))!r} has {self.n_rows}, "
+                f"the blocks of X must have as many rows: {next(iter(lengths))!r} has {self.n_rows}, "
                 f"{other!r} has {lengths[other]}"
             )
 
@@ -268,7 +268,7 @@ def _by_name(X: Any, rule: str = "X must be a dict of blocks or a data frame") -
         raise TypeError(f"{rule}, got {type(X).__name__}")
     twice = first_repeated([name for name, _ in columns])
     if twice is not None:
-        raise ValueError(f"X must have columns with names of their own, {twice!r} occurs twice")
+        raise ValueError(f"X must have distinct column names, got {twice!r} twice")
     return dict(columns)
 
 
@@ -322,18 +322,18 @@ def part_of(kind: str, name: str, data: Any, where: Where = _ROW) -> tuple[Any, 
     if kind == "sparse":
         return check_features(data, layout="sparse", min_rows=0, name=called), []
     if kind == "text":
-        return _cells(data, _text, called, "a text a row", where), []
+        return _cells(data, _text, called, "a text per row", where), []
     if kind == "vector":
         if flat:
-            rows = _cells(data, vector_of, called, "a vector a row", where)
+            rows = _cells(data, vector_of, called, "a vector per row", where)
             wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
             if wrong is not None:
                 raise ValueError(
-                    f"{called} must hold vectors of one width, got {len(rows[0])} numbers at {where(0)} and "
-                    f"{len(rows[wrong])} at {where(wrong)}"
+                    f"{called} must hold vectors of one width, got {len(rows[0])} and {len(rows[wrong])} "
+                    f"numbers, at {where(0)} and {where(wrong)}"
                 )
             data = np.array(rows, np.float64) if rows else np.zeros((0, 1))
-        hint = f"numbers that may be missing are no vector: data.Blocks.of(X, {{{name!r}: 'numbers'}})"
+        hint = f"vectors have no missing numbers: data.Blocks.of(X, {{{name!r}: 'numbers'}})"
         return check_features(data, layout="dense", min_rows=0, name=called, nan_hint=hint), []
     columns = _columns_in(name, data, called)
     if kind == CATEGORIES:
@@ -426,10 +426,10 @@ def category_of(value: Any) -> str | None:
 
 
 def _check_rows(called: str, data: Any) -> None:
-    """TypeError unless it has an entry a row."""
+    """TypeError unless it has an entry per row."""
     flat = hasattr(data, "__len__") and not isinstance(data, (str, bytes, Mapping, Set))
     if not (flat or sp.issparse(data)) or getattr(data, "ndim", 1) == 0:
-        raise TypeError(f"{called} must hold one entry a row, got {data!r:.80}")
+        raise TypeError(f"{called} must hold one entry per row, got {data!r:.80}")
     if getattr(data, "ndim", 1) > 2:
         raise ValueError(f"{called} must have shape (n, d), got {data.shape}")
 

@@ -33,10 +33,10 @@ def read_corpus(
     path : path of a file, plain or compressed (gz, xz, bz2, zst), or of a folder
         The ending decides. `.csv`: the columns "text" and "subject_uris", URIs separated by blanks. `.jsonl`:
         objects with "text" and "subjects", a list of objects with "uri" or else "label". A folder: a document
-        is a `.txt` file, with its subjects in the `.tsv` (``<uri>``, tab, name a line) or else `.key` file (a
-        name a line) of the same stem, or a `.json` file with such an object. Any other file is TSV without a
-        header: the text, a tab, and URIs separated by blanks; quotes are characters like others. A URI may
-        stand in angle brackets. Blank lines are no documents.
+        is a `.txt` file, with its subjects in the `.tsv` (``<uri>``, tab, name in each line) or else `.key`
+        file (a name per line) of the same stem, or a `.json` file with such an object. Any other file is TSV
+        without a header: the text, a tab, and URIs separated by blanks; quotes are characters like others. A
+        URI may stand in angle brackets. Blank lines are no documents.
     vocabulary : LabelDescriptions or None
         As `read_vocabulary` gives it. Y has a column for each label of it, in its order, those without a row
         too. Subjects that it lacks are labels at its end, with a warning that counts them, so that results
@@ -120,7 +120,7 @@ def is_tsv(content: bytes) -> bool:
 
 
 def table_of_tsv(text: str, name: str) -> Table:
-    """A line a document: its text, a tab, and URIs with blanks between them."""
+    """A line per document: its text, a tab, and URIs with blanks between them."""
     lines = [line.rstrip("\n").partition("\t") for line in io.StringIO(text, newline=None) if line.strip()]
     if lines and re.fullmatch(_URI, lines[0][0]):
         raise ValueError("the file holds a vocabulary, not documents: read_vocabulary, or --vocab, reads it")

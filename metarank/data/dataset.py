@@ -30,7 +30,7 @@ class Dataset:
         is only text. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
         `Blocks`, is kept as `Blocks`.
     Y : labels of the n instances, or None
-        A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
+        A matrix (n, L), lists of labels, or one class per row; kept as float32 CSR (n, L). None: no labels,
         L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
         labels "7" and "100", unless `n_labels` or `label_names` make them positions in [0, L).
     label_names : sequence of str (L) or None
@@ -70,7 +70,7 @@ class Dataset:
     --------
     >>> ds = Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy")
     >>> ds
-    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels per row)
     >>> ds.take([1]).Y.toarray()
     array([[1., 1.]], dtype=float32)
     """
@@ -106,13 +106,10 @@ class Dataset:
         text_columns: Sequence[str] | None = None,
     ) -> None:
         if X is not None and texts is not None:
-            raise ValueError(
-                "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
-                "the texts as titles, which are for display"
-            )
+            raise ValueError("X and texts must not both be given: pass texts for display as titles")
         for row, text in enumerate(texts if texts is not None else ()):
             if not isinstance(text, str):
-                raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
+                raise TypeError(f"texts must hold a text per row, got {text!r:.80} at row {row}")
         check_same_order(X=X, Y=Y)
         if X is not None:
             X = Blocks.of(X) if holds_blocks(X) else check_features(X, min_rows=0, nan_hint=MISSING)
@@ -206,7 +203,7 @@ class Dataset:
         if s["blocks"] is not None:
             features = f"blocks {', '.join(f'{name} ({kind})' for name, kind in s['blocks'].items())}"
         parts = [f"{self.n_rows:,} rows", features, f"{self.n_labels:,} labels",
-                 f"{s['labels_per_row']:.2f} labels a row"]  # fmt: skip
+                 f"{s['labels_per_row']:.2f} labels per row"]  # fmt: skip
         parts += ["graded"] if self.is_graded else []
         parts += ["with text"] if self.texts is not None else []
         return f"Dataset({self.name!r}: {', '.join(parts)})"
@@ -215,7 +212,7 @@ class Dataset:
 def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
     """Refuse what is no table of labels, and other texts of labels beside it."""
     if not isinstance(labels, LabelDescriptions):
-        raise TypeError(f"labels must be a LabelDescriptions, as data.read_labels gives, got {labels!r:.80}")
+        raise TypeError(f"labels must be a LabelDescriptions, see data.read_labels, got {labels!r:.80}")
     if label_texts is not None and list(label_texts) != labels.descriptions:
         raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
 

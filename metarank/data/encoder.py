@@ -128,20 +128,17 @@ class InputEncoder(Saved):
                 texts = []
             if texts is None:
                 raise TypeError(
-                    "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
-                    f"got {type(X).__name__}"
+                    "X must be a list of texts or a Dataset with texts, as in training, got "
+                    f"{type(X).__name__}"
                 )
             return self.vectorizer.transform(texts)
         if texts or (isinstance(X, Dataset) and X.X is None):
-            raise TypeError(
-                "X must hold numeric features, since this model was trained on numbers; got texts"
-            )
+            raise TypeError("X must hold numbers, as in training, got texts")
         X = X.X if isinstance(X, Dataset) else X
         for i, (name, known) in enumerate(zip(_column_names(X) or (), self.names or ())):
             if name != known:
                 raise ValueError(
-                    f"X must have the columns seen in fit, in their order: column {i} is {name!r}, "
-                    f"was {known!r}"
+                    f"X must have the columns of fit, in their order: column {i} is {name!r}, was {known!r}"
                 )
         if not hasattr(X, "shape") and _is_empty(X):
             X = np.zeros((0, self.n_features), np.float32)
@@ -281,6 +278,6 @@ def texts_of(X: Any) -> list[str] | None:
     if isinstance(X, Sequence) and any(isinstance(text, str) for text in X):
         for row, text in enumerate(X):
             if not isinstance(text, str):
-                raise TypeError(f"X must hold a text a row, got {text!r} at row {row}")
+                raise TypeError(f"X must hold a text per row, got {text!r} at row {row}")
         return list(X)
     return None

@@ -131,8 +131,7 @@ class Encoder(Saved):
         if self._model is None:
             if self.model is None:
                 raise ValueError(
-                    "encoder must be passed again, as load(path, encoder=...), since the model was trained "
-                    "with an object"
+                    "encoder must be passed, as load(path, encoder=...), since the fit had an object"
                 )
             is_saved = self.probes is not None  # by a model that may be untrusted
             self._model = _loaded(self.model, is_saved, is_saved and not self._passed_again)

@@ -39,7 +39,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.parquet"
     >>> to_parquet(Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy"), path)
     >>> data.load(path)
-    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels per row)
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

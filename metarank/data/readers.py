@@ -85,9 +85,9 @@ def load(
         Whether `STEM_grades.txt` replaces the binary relevances; "auto": if the file exists.
     sidecars : bool
         Whether to read the files beside repository or svmlight text `STEM.*` (any of them may be compressed):
-        `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature; `titles.STEM.txt` (for
-        display) and `STEM_grades.txt` with a line a row. Beside a table, `labels.txt` gives the label set,
-        which may hold labels without a row, and `label_text.txt` their texts.
+        `labels.txt`, `features.txt`, `label_text.txt` with a line per label or feature; `titles.STEM.txt`
+        (for display) and `STEM_grades.txt` with a line per row. Beside a table, `labels.txt` gives the label
+        set, which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column : str, sequence of str or None
@@ -98,8 +98,8 @@ def load(
         Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
         and "topics" that exists and does not hold the text; without one no labels are read.
     label_separator : str or None
-        Separator of the names in one text: any text, "whitespace", "list", "<>", None for one name a cell, or
-        "auto", decided once from the whole column: see `metarank.data.separators`.
+        Separator of the names in one text: any text, "whitespace", "list", "<>", None for one name per cell,
+        or "auto", decided once from the whole column: see `metarank.data.separators`.
     text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
         Columns of a table that are blocks, see `from_frame`.
     label_columns : str, sequence of str or None
@@ -129,7 +129,7 @@ def load(
     """
     path = Path(path)
     if grades not in (True, False, "auto") or (grades is True and not sidecars):
-        raise ValueError(f"grades must be True beside sidecars, False or 'auto', got {grades!r}")
+        raise ValueError(f"grades must be True with sidecars, False or 'auto', got {grades!r:.80}")
     roles = Roles(label_columns, labels_column, text_column, [] if text_column else None, label_separator,
                   text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
     check_encoding(encoding)
@@ -186,7 +186,7 @@ def _told(dataset: Dataset, path: Path) -> Dataset:
     """The data set, with a word in the log on titles."""
     if dataset.titles is not None:
         titles = _BESIDE["titles"].format(bare(path).stem)
-        logger.info("%s: %s names the rows for display, nothing is learned from it", path, titles)
+        logger.info("%s: %s is only shown as names of rows", path, titles)
     return dataset
 
 
@@ -240,8 +240,8 @@ def _in_label_set(table: Dataset, beside: dict[str, Any]) -> Dataset:
         Y = under_names(table.Y, table.label_names, names)
     except KeyError as error:
         raise ValueError(
-            f"labels.txt beside it lacks the label {error}; if it belongs to other data, move it away, or "
-            "pass sidecars=False"
+            f"labels.txt next to it lacks the label {error}: if it belongs to other data, move it or pass "
+            "sidecars=False"
         ) from None
     return replace(table, Y=Y, label_names=names, label_texts=beside.get("label_texts"))
 
@@ -274,5 +274,5 @@ def _grades(
     with naming(found):
         graded = parse_pairs(read_bytes(found), Y.shape[1], n_jobs=n_jobs)
         if graded.shape[0] != Y.shape[0]:
-            raise ValueError(f"must have {Y.shape[0]} lines, one a row, got {graded.shape[0]}")
+            raise ValueError(f"must have {Y.shape[0]} lines, one per row, got {graded.shape[0]}")
     return graded

@@ -28,7 +28,7 @@ def make_multilabel(
     ----------
     n_rows, n_features, n_labels : int
     labels_per_row : float
-        Mean number of labels a row, below 0.9 L. Label l is relevant for a share of the rows that falls
+        Mean number of labels per row, below 0.9 L. Label l is relevant for a share of the rows that falls
         like 1 / (l + 2), at most 0.9.
     noise : float
         Standard deviation of the noise added to the (unit-variance) score of each label.
@@ -44,7 +44,7 @@ def make_multilabel(
     Examples
     --------
     >>> make_multilabel(200, 10, 4, labels_per_row=1.5)
-    Dataset('multilabel': 200 rows, 10 features (dense), 4 labels, 1.50 labels a row)
+    Dataset('multilabel': 200 rows, 10 features (dense), 4 labels, 1.50 labels per row)
     """
     if not 0 < labels_per_row < 0.9 * n_labels:
         raise ValueError(f"labels_per_row must lie in (0, {0.9 * n_labels:g}), got {labels_per_row!r}")
@@ -94,7 +94,7 @@ def make_extreme(
     ----------
     n_rows, n_features, n_labels : int
     labels_per_row : float
-        Mean number of distinct labels a row, at least 1 (one plus a Poisson number).
+        Mean number of distinct labels per row, at least 1 (one plus a Poisson number).
     exponent : float
         Exponent of the power law of label frequencies; 0 makes all labels equally frequent.
     nnz_per_row : float

@@ -109,10 +109,7 @@ def _of_tsv(text: str, language: str | None) -> Iterator[Fact]:
     for number, line in enumerate(text.split("\n"), 1):
         uri, _, rest = line.strip().partition("\t")
         if not uri.startswith("<") and rest.lstrip().startswith("<"):
-            raise ValueError(
-                f"line {number} has a URI behind a text, as documents have them, not a vocabulary: "
-                "read_corpus reads those"
-            )
+            raise ValueError(f"line {number} has a URI after a text: read_corpus reads documents")
         if uri:
             yield from _facts(uri, {language: rest.partition("\t")[0]})
 
@@ -122,8 +119,8 @@ def _of_csv(text: str, path: Path) -> Iterator[Fact]:
     languages = [column for column in columns if column.startswith(_LANGUAGE)]
     if "uri" not in columns or not languages:
         raise ValueError(
-            "the CSV of a vocabulary must have the columns 'uri' and 'label_en' or other languages, got "
-            f"{', '.join(columns):.200} (other tables of labels are read by data.read_labels)"
+            "a vocabulary in CSV must have the columns 'uri' and 'label_en' or other languages, got "
+            f"{', '.join(columns):.200} (data.read_labels reads other tables)"
         )
     for i, uri in enumerate(columns["uri"]):
         yield from _facts(uri, {c.removeprefix(_LANGUAGE): columns[c][i] for c in languages})

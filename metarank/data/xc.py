@@ -1,8 +1,8 @@
-"""Text of the extreme classification repository, and svmlight with several labels a row.
+"""Text of the extreme classification repository, and svmlight with several labels per row.
 
 A file may open with a header line `N D L` (rows, features, labels): then it is
 repository text, otherwise svmlight. The content decides, not the file's name.
-Then one line a row:
+Then one line per row:
 
     3,17,20 5:0.25 90:1        labels, then feature:value pairs
      5:1                       no label: the line starts with a blank
@@ -110,8 +110,8 @@ def parse_xc(
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
     if L < 0 and label_ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
-            f"label ids must be below {MOST_IMPLIED_LABELS} where neither a header nor n_labels tells their "
-            f"number, got {label_ids.max()}"
+            f"label ids must be below {MOST_IMPLIED_LABELS} without a header or n_labels, got "
+            f"{label_ids.max()}"
         )
     L = L if L >= 0 else int(label_ids.max(initial=-1)) + 1
     X = canonical_csr(values, ids, indptr, (len(indptr) - 1, D))

@@ -88,7 +88,7 @@ class DaskMetaRanker(MetaRanker):
         for name in ("candidates", "pair_features"):
             if options.get(name) is not None:
                 raise ValueError(
-                    f"{name} must be None in DaskMetaRanker.fit, whose workers read features alone: fit a "
+                    f"{name} must be None in DaskMetaRanker.fit, whose workers read only features: fit a "
                     "MetaRanker"
                 )
         super().fit(self._read(X), Y, **options)

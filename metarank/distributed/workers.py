@@ -23,7 +23,7 @@ def check_client(client: Any) -> Client:
             client = get_client()
         except ValueError:
             raise ValueError(
-                "client must be a distributed.Client, and none is in use: make one first"
+                "client must be a distributed.Client, and there is none: make one first"
             ) from None
     if not isinstance(client, Client):
         raise TypeError(f"client must be a distributed.Client or None, got {client!r:.80}")

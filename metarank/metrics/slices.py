@@ -71,7 +71,7 @@ def rows_by_value(values: Any, n_rows: int) -> dict[str, np.ndarray]:
     Raises
     ------
     ValueError
-        If there is not one value a row.
+        If there is not one value per row.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def rows_by_value(values: Any, n_rows: int) -> dict[str, np.ndarray]:
     """
     texts = as_texts(values)
     if len(texts) != n_rows:
-        raise ValueError(f"slices must hold a value a row, {n_rows}, got {len(texts)}")
+        raise ValueError(f"slices must hold a value per row, {n_rows}, got {len(texts)}")
     found: dict[str, list[int]] = {}
     for row, text in enumerate(texts):
         found.setdefault(text, []).append(row)

@@ -7,8 +7,8 @@ teaches nothing where labels are ranked, now tells rows apart: how much each sou
 (`row_columns`), as the frequency of a label does in the other direction.
 
 In a fit each fold is a batch: the view without it describes its rows, as the view of all rows describes new
-ones. A label is then a query once a fold, and nothing that differs between views, such as how many rows of a
-label a TrainingView shows, can tell relevant points of a query from others.
+ones. A label is then a query once per fold, and nothing that differs between views, such as how many rows of
+a label a TrainingView shows, can tell relevant points of a query from others.
 """
 
 from __future__ import annotations

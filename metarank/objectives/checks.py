@@ -217,7 +217,7 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
         return Grouping(np.arange(n_rows), np.array([0, n_rows]), np.zeros(1, np.int64), False)
     values = np.asarray(qid)
     if values.shape != (n_rows,):
-        raise ValueError(f"qid must have one entry a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"qid must have one entry per row, shape ({n_rows},), got {values.shape}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("qid must not be NaN or infinite")
     if values.dtype == object:

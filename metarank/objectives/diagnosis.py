@@ -131,7 +131,7 @@ class Diagnosis:
     def _position_table(self) -> str:
         curve = self.position_propensity if self.position_propensity is not None else np.zeros(0)
         places = [(str(place), f"{value:.3f}") for place, value in enumerate(curve[:_PLACES_SHOWN], 1)]
-        table = plain_table(["place", "looked at"], places)
+        table = plain_table(["position", "examined"], places)
         share = ", ".join(f"{name} {_per_cent(of)}" for name, of in zip(self.names, self.reordered) if of > 0)
         shown = f"examination probability: about position ** -{self.steepness:.2f}"
         return f"{table}\n{shown}; pairs in the other order: {share or 'none'}"

@@ -43,7 +43,7 @@ class ParetoFront:
     points : float64 array (m, K)
         The metric of each objective; greater is better.
     models : list of MultiObjectiveRanker (m)
-        Fitted, one a point. Those of a plug-in method share their probability models.
+        Fitted, one per point. Those of a plug-in method share their probability models.
     alone : dict of str to MultiObjectiveRanker
         For each objective the model trained on it alone.
     alone_points : float64 array (K, K)

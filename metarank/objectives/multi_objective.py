@@ -1,4 +1,4 @@
-"""`MultiObjectiveRanker`: one score a row for several objectives."""
+"""`MultiObjectiveRanker`: one score per row for several objectives."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _params_of(model: MultiObjectiveRanker) -> dict[str, Any]:
 
 
 def _n_models(known: Any, model: str) -> int:
-    """How many models of a kind are saved: one an objective for plug-ins, otherwise one."""
+    """How many models of a kind are saved: one per objective for plug-ins, otherwise one."""
     if known.model != model:
         return 0
     return int(known["K"]) if Aggregation.of(known.aggregation).method in PLUG_IN else 1
@@ -262,7 +262,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             otherwise. Labels that a mapping does not name are complete. Targets, weights of labels,
             formulas and metrics are then those of the complete labels;
             `metarank.objectives.partial_labels` has the equations. It takes metric "auc", cost
-            "difference" and combine "sum" or "product". Boosted plug-ins take one a label.
+            "difference" and combine "sum" or "product". Boosted plug-ins take one per label.
         eval_propensities : as propensities, optional
             Those of `eval_set`; without them its labels are complete.
         position : array-like (n,), optional
@@ -570,7 +570,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     def _feature_names(self, names: list[str]) -> None:
         self.__dict__.pop("feature_names_in_", None)
         if names and len(names) != self.n_features_in_:
-            raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
+            raise ValueError(f"feature_names must be {self.n_features_in_}, one per column, got {len(names)}")
         if names:
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 

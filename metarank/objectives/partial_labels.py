@@ -114,8 +114,7 @@ def check_propensities(
         raise ValueError(f"{name} must be numbers, got {propensities!r:.80}") from None
     if values.shape not in ((n_labels,), (n, n_labels)):
         raise ValueError(
-            f"{name} must have shape ({n_labels},), one a label, or ({n}, {n_labels}), one a row and label, "
-            f"got {values.shape}"
+            f"{name} must have shape ({n_labels},), one per label, or ({n}, {n_labels}), got {values.shape}"
         )
     bad = ~((values > 0) & (values <= 1))
     if bad.any():

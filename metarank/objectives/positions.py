@@ -188,7 +188,7 @@ def _places(position: Any, n_rows: int) -> np.ndarray:
     except (TypeError, ValueError):
         raise ValueError(f"position must be whole numbers, got {position!r:.80}") from None
     if values.shape != (n_rows,):
-        raise ValueError(f"position must have one entry a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"position must have one entry per row, shape ({n_rows},), got {values.shape}")
     values = np.where(np.isnan(values), 0.0, values)
     bad = (values < 0) | (values > _MOST_PLACES) | (values != np.floor(values))
     if bad.any():

@@ -63,7 +63,7 @@ class RankingData:
         n, m = table.candidates.n_rows, table.candidates.n_pairs
         gains = np.ascontiguousarray(gains, np.float32)
         if gains.shape != (m,) or not (np.isfinite(gains) & (gains >= 0)).all():
-            raise ValueError(f"gains must be {m} finite numbers >= 0, one a pair")
+            raise ValueError(f"gains must be {m} finite numbers >= 0, one per pair")
         if m == 0 or not table.names:
             raise ValueError(f"table must hold a pair and a column at least, got shape {table.values.shape}")
         weight = np.ones(n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)

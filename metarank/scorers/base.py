@@ -60,7 +60,7 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
     """
     columns = scorer.score(X, candidates, **options)
     m = candidates.n_pairs
-    rule = f"{type(scorer).__name__}.score must return a dict of names to arrays of {m} numbers, one a pair"
+    rule = f"{type(scorer).__name__}.score must return a dict of names to arrays of {m} numbers, one per pair"
     if not isinstance(columns, dict):
         raise TypeError(f"{rule}, got {type(columns).__name__}")
     for name, values in columns.items():
@@ -158,7 +158,7 @@ class LabelScorer(Saved, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must implement fit")
 
     def score(self, X: Any, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Named float32 columns (m,), finite, one value a pair; rows of X are rows of `candidates`.
+        """Named float32 columns (m,), finite, one value per pair; rows of X are rows of `candidates`.
 
         The value of a pair depends on its own row of X and its label only: not on the
         other rows of the batch, nor on `n_jobs`.

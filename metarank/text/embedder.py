@@ -431,7 +431,7 @@ def _read_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, l
         label_names = _read_texts(label_names, "label_names")
     Y, names, _ = check_labels(Y, label_names=label_names, ids="positions")
     if Y.shape[0] != len(texts):
-        raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
+        raise ValueError(f"Y must have a row per text ({len(texts)}), got {Y.shape[0]}")
     return texts, Y, names
 
 

@@ -166,10 +166,8 @@ class Guarantees(Saved):
         if not lists.candidates.is_full:
             # Sets of all labels are useless; those of all candidates are not.
             everything = lists.relevant_per_row[:, None]
-            found, self.recall_thresholds = (
-                np.hstack([everything, found]),
-                np.append(-np.inf, _RECALL_GRID),
-            )
+            found = np.hstack([everything, found])
+            self.recall_thresholds = np.append(-np.inf, _RECALL_GRID)
         counts = n_relevant > 0
         losses, counted = _by_unit(
             1 - found[counts] / n_relevant[counts, None], np.ones((counts.sum(), 1), bool), unit[counts]

@@ -25,7 +25,7 @@ class InstanceThreshold(Threshold):
     The scores of a row are its calibrated probabilities rescaled to sum to one. The target t_i is
     the threshold that minimises false positives plus false negatives on row i, and ``t = w . scores + b``
     is fitted by linear least squares: from the scores of all labels, in their order, where each list
-    is full and there are ten rows a label; otherwise from the 20 best, sorted. Of equally good
+    is full and there are ten rows per label; otherwise from the 20 best, sorted. Of equally good
     thresholds, F1 takes the one that keeps most labels, where it is greatest; other metrics take the one of
     the widest gap.
     """

@@ -64,8 +64,7 @@ class RowQuality(Saved):
         f1, recall = (np.interp(others[j], self.forecast[j], self.observed[j]) for j in range(2))
         none = np.isnan(precision)
         recall, f1 = np.where(none, 0.0, recall), np.where(none, self.empty, f1)
-        out = {"precision": precision, "recall": recall, "f1": f1}
-        return {name: values.astype(np.float32) for name, values in out.items()}
+        return dict(zip(("precision", "recall", "f1"), np.array([precision, recall, f1], np.float32)))
 
 
 def _rough(lists: ScoredLists, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

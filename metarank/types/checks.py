@@ -242,7 +242,7 @@ def check_labels(
         * an indicator or graded matrix (n, L): ndarray, scipy sparse, or a table, whose column names
           become label names;
         * a list of label lists: names, or integer ids, see `ids`; a label repeated within a row counts once;
-        * a vector (n,) of classes, one label a row: text or integers.
+        * a vector (n,) of classes, one label per row: text or integers.
     n_rows : int or None
         Rows of X; must agree.
     n_labels : int or None
@@ -295,7 +295,7 @@ def check_labels(
     by_name = ids == "names" or (ids == "auto" and n_labels is None)
     given, least_id = Y, 0
     if not (sp.issparse(Y) or _is_list_of_rows(Y)):
-        check_columns(Y, name, "relevances, a column a label", f": pass one column, {name}[{{0!r}}]")
+        check_columns(Y, name, "relevances, a column per label", f": pass one column, {name}[{{0!r}}]")
         Y = as_array(Y)
         if Y.ndim not in (1, 2):
             raise ValueError(f"{name} must have one or two dimensions, got shape {Y.shape}")
@@ -316,7 +316,7 @@ def check_labels(
         )
     if n_labels is not None and out.shape[1] != n_labels:
         if label_names is not None:
-            raise ValueError(f"label_names must hold one name a label ({out.shape[1]}), got {n_labels}")
+            raise ValueError(f"label_names must hold one name per label ({out.shape[1]}), got {n_labels}")
         raise ValueError(f"{name} must have {n_labels} labels, got {out.shape[1]}")
     if out.shape[1] == 0 and not allow_no_labels:
         raise ValueError(f"{name} has no labels (shape={out.shape})")
@@ -417,7 +417,7 @@ def _listed(
     """
     for i, row in enumerate(rows):
         if not is_row(row):
-            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
+            raise TypeError(f"{name} must hold a list of labels per row, got {row!r} at row {i}")
     rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
     labels = list(chain.from_iterable(rows))
     counts = np.array([len(row) for row in rows], dtype=np.int64)

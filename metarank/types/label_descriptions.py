@@ -310,7 +310,7 @@ def _common_length(columns: dict[str, Any]) -> int:
         if isinstance(values, str) or not (
             values is None or hasattr(values, "__len__") or sp.issparse(values)
         ):
-            raise TypeError(f"{column} must be a sequence with an entry a label, got {values!r:.80}")
+            raise TypeError(f"{column} must be a sequence with an entry per label, got {values!r:.80}")
         if values is not None:
             sizes[column] = values.shape[0] if hasattr(values, "shape") else len(values)
     first, n = next(iter(sizes.items()))
@@ -344,7 +344,7 @@ def _listed(value: Any, column: str) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple, set, np.ndarray)):
-        raise TypeError(f"{column} must hold a list a label, got {value!r:.80}")
+        raise TypeError(f"{column} must hold a list per label, got {value!r:.80}")
     return list(value)
 
 

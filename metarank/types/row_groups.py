@@ -96,7 +96,7 @@ def _listed(values: Any, n_rows: int, name: str) -> list[Any]:
         raise ValueError(f"{name} must have shape {(n_rows,)}, got {values.shape}")
     values = as_list(values)
     if not isinstance(values, (list, tuple, range)):
-        raise TypeError(f"{name} must be a list of a value a row, got {values!r:.60}")
+        raise TypeError(f"{name} must be a list with a value per row, got {values!r:.60}")
     if len(values) != n_rows:
         raise ValueError(f"{name} must have shape {(n_rows,)}, got {len(values)} values")
     return list(values)

@@ -177,7 +177,7 @@ class TrainingSet:
     seed : int
     label_names : list of str or None
     label_text : float32 CSR (L, d) or None
-        The labels' names in the feature space of X (one row a label), where names are known.
+        The labels' names in the feature space of X (one row per label), where names are known.
     label_spelling : float32 CSR (L, d) or None
         The same by the words spelled like those of the names, see `metarank.data.spelling`.
     other_names : dict of str to OtherNames

@@ -164,7 +164,7 @@ def test_only_what_is_asked_for_is_a_block(columns, blocks, suffix, tmp_path):
         (
             {},
             {"vector_columns": "title"},
-            "the block 'title' of X must hold a vector a row, got 'red wine' at",
+            "the block 'title' of X must hold a vector per row, got 'red wine' at",
         ),
         (
             {"emb": [1.0, 2.0]},

@@ -96,7 +96,7 @@ def test_texts_without_subjects(tmp_path):
         ("c.csv", "body,labels\na,b\n", {}, "must have a column 'text'"),
         ("c.csv", 'text,subject_uris\n"a,b\n', {}, "c.csv: the record at line 2"),
         ("c.jsonl", '{"text": "a"}\n{"text": \n', {}, "c.jsonl: line 2 is not JSON"),
-        ("c.jsonl", '{"text": 1}\n', {}, "texts must hold a text a row, got 1"),
+        ("c.jsonl", '{"text": 1}\n', {}, "texts must hold a text per row, got 1"),
         ("c.jsonl", '{"text": "a", "subjects": ["b"]}\n', {}, "line 1: subjects must be a list of objects"),
         ("c.tsv", "a\t<http://y.org>\n", {"vocabulary": VOCABULARY}, "labels must be those of Y, got none"),
     ],

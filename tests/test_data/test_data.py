@@ -51,7 +51,7 @@ def test_dataset_of_text_only():
     ds = Dataset(texts=["a", "b"], Y=[[0], [1]])
     assert (ds.n_rows, ds.n_features, ds.n_labels) == (2, 0, 2)
     assert Dataset(texts=["a", "b"]).Y.shape == (2, 0)
-    assert repr(ds) == "Dataset('': 2 rows, no features, 2 labels, 1.00 labels a row, with text)"
+    assert repr(ds) == "Dataset('': 2 rows, no features, 2 labels, 1.00 labels per row, with text)"
 
 
 def test_summary_is_plain():
@@ -69,7 +69,7 @@ def test_summary_is_plain():
     [
         ({}, "at least one of X, Y and texts"),
         ({"X": np.eye(2), "Y": np.eye(3)}, "inconsistent numbers of samples"),
-        ({"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)}, "one name a label .2., got 1"),
+        ({"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)}, "one name per label .2., got 1"),
         ({"X": np.eye(2), "feature_names": ["a"]}, "feature_names must have 2 entries, got 1"),
         ({"Y": np.eye(2), "titles": ["a"]}, "titles must have 2 entries, got 1"),
         ({"Y": np.eye(2), "label_texts": ["a"]}, "label_texts must have 2 entries, got 1"),

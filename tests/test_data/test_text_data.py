@@ -149,7 +149,7 @@ def test_from_texts():
     ds = from_texts(["a", "b"], [["x"], ["x", "y"]], name="toy")
     assert rows(ds) == [("a", ["x"]), ("b", ["x", "y"])]
     assert from_texts(["a"]).n_labels == 0
-    with pytest.raises(TypeError, match=r"texts must hold a text a row, got 1 at row 1"):
+    with pytest.raises(TypeError, match=r"texts must hold a text per row, got 1 at row 1"):
         from_texts(["a", 1])
     with pytest.raises(TypeError, match="wrap it in a list"):
         from_texts("a")

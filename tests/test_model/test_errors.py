@@ -280,6 +280,6 @@ class Wrong(makers.MeanFeature):
 )
 def test_a_scorer_that_gives_no_columns_is_named(gives, error, got):
     ds = makers.dense()
-    rule = rf"^Wrong.score must return a dict of names to arrays of \d+ numbers, one a pair, {got}$"
+    rule = rf"^Wrong.score must return a dict of names to arrays of \d+ numbers, one per pair, {got}$"
     with pytest.raises(error, match=rule):
         MetaRanker(features=["centroids", Wrong(gives=gives)], **makers.QUICK).fit(ds)

@@ -72,7 +72,7 @@ def same(a, b) -> None:
 @pytest.mark.check_beyond(5)
 @pytest.mark.parametrize("parameter", ["allowed", "exclude", "candidates"])
 def test_names_are_taken_as_ids_are(fitted, parameter):
-    """One list for all rows in any container, or a list a row; mixed with ids."""
+    """One list for all rows in any container, or a list per row; mixed with ids."""
     model, data = fitted
     ids = some(model, 2)
     names = [spoken(model, label) for label in ids]

@@ -162,8 +162,8 @@ BAD = {
         ([*range(119), float("nan")], ValueError, "give .* got nan at row 119"),
         (pd.Series(["a", pd.NA] * 60), ValueError, "give .* got .* at row 1"),
         ([[1]] * 120, TypeError, r"hold integers or texts, got \[1\] at row 0"),
-        ("author", TypeError, "be a list of a value a row, got 'author'"),
-        ({1, 2}, TypeError, "be a list of a value a row"),
+        ("author", TypeError, "be a list with a value per row, got 'author'"),
+        ({1, 2}, TypeError, "be a list with a value per row"),
     ],
     "folds": [
         (np.zeros(120, int), ValueError, "hold at least 2 folds, got 0 only"),

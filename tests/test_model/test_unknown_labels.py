@@ -131,7 +131,7 @@ def test_cross_validation_of_a_long_tail():
     with pytest.warns(UserWarning, match="not in the training data") as caught:
         values = cross_val_score(MetaRanker(**makers.QUICK), frame.text, frame.tags, cv=2)
     assert np.isfinite(values).all()
-    assert len([w for w in caught if "not in the training data" in str(w.message)]) == 2  # one a fold
+    assert len([w for w in caught if "not in the training data" in str(w.message)]) == 2  # one per fold
     # A half of what is to be found is new in each fold.
     assert (values > 0).all()
     assert (values < 0.6).all()

@@ -151,7 +151,7 @@ def test_diagnose_and_plot_tell_of_the_curve():
         ("position must be whole numbers from 1 .*got 1.5 at row 0", {"position": [1.5, 1, 2, 3]}),
         ("position must be whole numbers from 1 .*got -1 at row 3", {"position": [1, 2, 3, -1]}),
         ("position must be whole numbers, got", {"position": ["a", "b", "c", "d"]}),
-        ("position must have one entry a row", {"position": [1, 2, 3]}),
+        ("position must have one entry per row", {"position": [1, 2, 3]}),
         ("position must be above 0 for some row", {"position": [0, 0, 0, 0]}),
         ("position must be a place, from 1, where 'clicks' is above 0.*row 0", {"position": [0, 1, 2, 3]}),
         ("position_of must name objectives", {"position": [1, 2, 3, 4], "position_of": ["sales"]}),

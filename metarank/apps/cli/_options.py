@@ -32,7 +32,10 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def _weight(text: str) -> float:
+def weight_or_auto(text: str) -> float | str:
+    """A propensity weight: a number, or "auto"."""
+    if text == "auto":
+        return text
     try:
         weight = float(text)
     except ValueError:
@@ -40,11 +43,6 @@ def _weight(text: str) -> float:
     if not 0 <= weight <= 10:
         raise argparse.ArgumentTypeError(f"must be a number in [0, 10], got {text!r}")
     return weight
-
-
-def weight_or_auto(text: str) -> float | str:
-    """A propensity weight: a number, or "auto"."""
-    return text if text == "auto" else _weight(text)
 
 
 LIST_FORMAT = (

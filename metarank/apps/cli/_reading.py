@@ -155,10 +155,7 @@ def _columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:
     """
     sparse = next((part.name for part in parts if part.kind == "sparse"), None)
     if sparse is not None:
-        raise ValueError(
-            f"the model's block {sparse!r} is sparse, which a table cannot hold: write the rows "
-            "with metarank.data.to_parquet"
-        )
+        raise ValueError(f"the block {sparse!r} is sparse: write the rows with metarank.data.to_parquet")
     return {
         option: [c for part in parts if part.kind == kind for c in part.columns or [part.name]]
         for option, kind in BLOCKS.items()
@@ -169,8 +166,7 @@ def check_has_labels(dataset: Dataset, path: str) -> None:
     """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
     if dataset.Y.nnz == 0:
         raise ValueError(
-            f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
-            f"columns {', '.join(LABELS_COLUMNS)}"
+            f"{path} holds no labels: give --labels-column, if it is none of {', '.join(LABELS_COLUMNS)}"
         )
 
 
@@ -228,7 +224,7 @@ def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, datas
 
 
 class Labelled(NamedTuple):
-    """Rows with labels, for a model; `slices` holds a value a row of each column that is asked for."""
+    """Rows with labels, for a model; `slices` holds a value per row of each column that is asked for."""
 
     model: MetaRanker
     dataset: Dataset

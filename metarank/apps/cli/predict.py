@@ -131,7 +131,7 @@ def _headings(rows: Any, ids: list[Any] | None) -> list[str]:
 
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:
-    """A block a row: its heading, and below that score and name of each label, the best first."""
+    """A block per row: its heading, and below that score and name of each label, the best first."""
     from metarank.model.answering.explain import NOTHING_KNOWN
 
     for record in records:

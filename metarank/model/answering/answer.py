@@ -162,7 +162,7 @@ def read_request(
         if model.known_labels is None or model.together is None:
             raise ValueError(
                 "known needs a fit with effort='medium', one objective, a source that keeps training rows, "
-                "and 50 rows with two labels: this model knows of no labels that go together; use exclude"
+                "and 50 rows with two labels: use exclude"
             )
         n_rows = rows.shape[0]
         of_rows = for_each_row(check_lists(known, n_rows, table, "known"), n_rows, table.n_labels)

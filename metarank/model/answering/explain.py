@@ -230,8 +230,7 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
         if row.limits.within(one).n_pairs == 0:
             raise ValueError(
-                f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
-                "exclude or allowed rules out"
+                f"label must not be ruled out by exclude or allowed, got {model.label_table.shown(label)!r}"
             )
         proposed = described.lists.candidates
         shortlist = Candidates(proposed.indptr, proposed.labels, model.n_labels).union(one)

@@ -215,7 +215,7 @@ class Evaluation:
             counts = self.label_counts if by_frequency else None
             if by_frequency and counts is None:
                 raise ValueError(
-                    f"slices={slices!r} needs a model that tells the training rows of its labels"
+                    f"slices={slices!r} needs a model that knows the training rows of its labels"
                 )
             measure = partial(metrics.evaluate, slices=slices, label_counts=counts)
         figures: dict[str, dict[str, Any]] = {}
@@ -228,7 +228,7 @@ class Evaluation:
         return figures if slices is not None else figures.get("", {})
 
     def by_slices(self, names: Sequence[str], columns: Mapping[str, Any]) -> dict[str, list[SliceFigures]]:
-        """Figures by the values of each column, one a row, with the number of rows.
+        """Figures by the values of each column, one per row, with the number of rows.
 
         "label frequency" is no column: figures of the metrics that can be taken so, with the numbers of
         labels and of relevant pairs.
@@ -347,8 +347,8 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
         if isinstance(Y, Dataset) and given.shape[1] == L:
             return Relevance(given)
         raise ValueError(
-            f"Y must be a matrix of {L} columns or lists of ids, since the labels of this model have no "
-            f"names, got names such as {names[0]!r:.80}"
+            f"Y must be a matrix of {L} columns or lists of ids, since labels have no names, got names such "
+            f"as {names[0]!r:.80}"
         )
     columns = isinstance(Y, Dataset) or kind in ("indicator", "graded")
     place = model.label_table.places(names, "Y", np.unique(given.indices), are_columns=columns)
@@ -363,7 +363,7 @@ def _check_same_separator(model: FittedModel, dataset: Dataset) -> None:
     unknown = next((name for name in dataset.label_names or () if name not in known), None)
     if unknown is not None:
         raise ValueError(
-            f"label_separator must be that of the fit, in which {described(model.label_separator)}; here "
-            f"{described(dataset.label_separator)}, and {unknown!r} is no label of this model: read the data "
-            f"with label_separator={model.label_separator!r}"
+            f"label_separator must be that of the fit, {model.label_separator!r}, since {unknown!r} is not "
+            f"a label of the model; in fit {described(model.label_separator)}, here "
+            f"{described(dataset.label_separator)}"
         )

@@ -34,7 +34,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.thresholds import LearnedThresholds
 
 # Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
-# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency.md`.
+# up to 50 labels per source miss little beyond, and cost a tenth: `experiments/latency.md`.
 ALL_LABELS_LIMIT = 1000
 ALL_LABELS_LIMIT_OF_SPARSE = 100
 # Kernel machines hold a matrix of n x n and factor it.
@@ -54,7 +54,7 @@ TERMS_FOR_TREES = 300_000
 ROWS_OF_LABEL_FOR_TREES = 4
 # Neighbours that vote where labels are shortlisted.
 VOTERS = (10, 30, 100)
-# Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
+# Leaves of a forest hold a value for each label: about n x L / 3 numbers per tree.
 TREE_CELLS = 2_000_000
 EFFORTS = ("low", "medium")
 

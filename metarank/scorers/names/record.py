@@ -51,7 +51,7 @@ class NameRecord(LabelScorer):
     Notes
     -----
     The likelihood ratio of the words of names is that of the classifier of Robertson and Sparck Jones (1976)
-    with one relevance weight a word, shared by all labels that are named by it.
+    with one relevance weight per word, shared by all labels that are named by it.
 
     Examples
     --------

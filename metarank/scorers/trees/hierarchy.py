@@ -303,7 +303,7 @@ def learn_hierarchy(
     Raises
     ------
     ValueError
-        If `label_vectors` are not one row a label.
+        If `label_vectors` are not one row per label.
 
     Examples
     --------
@@ -385,8 +385,8 @@ def _orthonormal(B: np.ndarray) -> np.ndarray:
 
 
 def given_label_vectors(vectors: Any, n_labels: int) -> Features:
-    """The user's own vectors, checked, one row a label, as rows of unit length or zero."""
+    """The user's own vectors, checked, one row per label, as rows of unit length or zero."""
     V = check_features(vectors, name="label_vectors")
     if V.shape[0] != n_labels:
-        raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
+        raise ValueError(f"label_vectors must have {n_labels} rows, one per label, got {V.shape[0]}")
     return unit_rows(V)
