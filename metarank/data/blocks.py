@@ -43,7 +43,7 @@ class Blocks(Mapping[str, Any]):
     parts : mapping of name to data
         Data by kind: "text": list of n str; "vector": float32 array (n, d); "numbers": float32 array (n, d),
         NaN where a number is missing; "categories": object array (n, d) of str, None where missing; "sparse":
-        float32 CSR (n, d). See `Blocks.of`, which makes them from what users have.
+        float32 CSR (n, d). `Blocks.of` makes them from other forms.
     kinds : mapping of name to kind
     columns : mapping of name to list of str
         Names of the columns of blocks of numbers and categories.
@@ -86,8 +86,8 @@ class Blocks(Mapping[str, Any]):
             matrix (n, d). Of a table, a column of texts is a block, and so is a column of lists of numbers
             (a vector); all columns of numbers are the block "numbers", all categories "categories".
         kinds : dict of name to "text", "vector", "numbers", "categories" or "sparse"
-            What blocks, or columns of a table, are where this rule errs. A column for which it is given is a
-            block of its own.
+            Kinds of blocks, or of columns of a table, that differ from these rules. Such a column is a
+            separate block.
 
         Notes
         -----
@@ -99,7 +99,7 @@ class Blocks(Mapping[str, Any]):
         ------
         ValueError, TypeError
             If blocks have different numbers of rows, a value is infinite, a vector holds NaN, or a block is
-            none of these kinds. The message names the block.
+            of no such kind. The message names the block.
         """
         if isinstance(X, Blocks):
             return X
@@ -133,17 +133,17 @@ class Blocks(Mapping[str, Any]):
         Parameters
         ----------
         X : dict, table or Blocks
-            The columns of `Blocks` of numbers and categories may stand in other blocks, as a file has them.
+            In `Blocks`, columns of numbers and categories may be in other blocks, as in a file.
         kinds : mapping of name to kind
         columns : mapping of name to list of str
             The columns of blocks of numbers and categories.
         optional : collection of str
-            Blocks that may be missing; they are read where they are given.
+            Blocks that may be missing.
 
         Raises
         ------
         ValueError, TypeError
-            If a block or column is missing, there is one more, or one does not suit its kind.
+            If a block or column is missing, unknown, or does not fit its kind.
         """
         if isinstance(X, Blocks) and (X.kinds, X.columns) == (kinds, columns):
             return X
@@ -220,7 +220,7 @@ def grouped(
 ) -> Blocks:
     """Columns as blocks: one of all numbers, one of all categories, except the columns `named`.
 
-    A block of several columns comes where the first of them stands. `where` names a row in messages.
+    A block of several columns has the position of its first one. `where` names a row in messages.
     """
     groups: dict[str, list[str]] = {}
     of: dict[str, str] = {}
@@ -247,7 +247,7 @@ def _of_groups(
 
 
 def holds_blocks(X: Any) -> bool:
-    """Whether X is `Blocks`, a dict, or a data frame with a column that is not of numbers."""
+    """Whether X is `Blocks`, a dict, or a data frame with a column that is not numeric."""
     if isinstance(X, np.ndarray) or sp.issparse(X):  # a sparse matrix may be a dict too
         return False
     if isinstance(X, Mapping):
@@ -398,9 +398,9 @@ def number_of(cell: Any) -> float:
 
 
 def category_of(value: Any) -> str | None:
-    """The category in a cell; None where nothing is there.
+    """The category in a cell; None if it is empty.
 
-    A whole number is the same category however it is stored, and so is a truth value, which is no number.
+    Whole numbers are the same category in any type, as are truth values, which are not numbers.
 
     Raises
     ------

@@ -36,11 +36,11 @@ def read_corpus(
         is a `.txt` file, with its subjects in the `.tsv` (``<uri>``, tab, name in each line) or else `.key`
         file (a name per line) of the same stem, or a `.json` file with such an object. Any other file is TSV
         without a header: the text, a tab, and URIs separated by blanks; quotes are characters like others. A
-        URI may stand in angle brackets. Blank lines are no documents.
+        URI may be in angle brackets. Blank lines are skipped.
     vocabulary : LabelDescriptions or None
-        As `read_vocabulary` gives it. Y has a column for each label of it, in its order, those without a row
-        too. Subjects that it lacks are labels at its end, with a warning that counts them, so that results
-        are judged against all subjects. Without one labels are the URIs and names of the corpus, sorted.
+        See `read_vocabulary`. Y has a column for each of its labels, in its order, even without a row.
+        Unknown subjects are added at the end, with a warning, so that evaluation counts all subjects. Without
+        a vocabulary, labels are the URIs and names of the corpus, sorted.
     name : str or None
         Name of the data set; None takes the stem of the file or the name of the folder.
 
@@ -52,8 +52,8 @@ def read_corpus(
     Raises
     ------
     ValueError
-        If there is no document; if a line is malformed (file and line are named); if no subject is in the
-        vocabulary; if a name stands for several of its labels; or if the file is a vocabulary.
+        If there is no document; if a line is malformed (the message has file and line); if no subject is in
+        the vocabulary; if several labels share a name; or if the file is a vocabulary.
 
     Examples
     --------
@@ -102,19 +102,19 @@ def corpus_of(
 
 
 def is_corpus(table: Table) -> bool:
-    """Whether a table is beyond doubt one of documents with subjects."""
+    """Whether a table clearly holds documents with subjects."""
     first = next((cell for cell in table.columns.get(SUBJECTS, ()) if cell), None)
     is_listed = isinstance(first, list) and isinstance(first[0], dict)
     return TEXT in table.columns and (URIS in table.columns or is_listed)
 
 
 def is_corpus_folder(path: Path) -> bool:
-    """Whether a folder holds documents, and no model."""
+    """Whether a folder holds documents, not a model."""
     return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
 
 
 def is_tsv(content: bytes) -> bool:
-    """Whether a file is beyond doubt a TSV of documents, with URIs in one of its first lines."""
+    """Whether a file is clearly a TSV of documents, with URIs in one of its first lines."""
     head = b"".join(content[: 1 << 20].splitlines(keepends=True)[:50])
     return _TSV_LINE.search(head.decode("utf-8", "replace")) is not None
 

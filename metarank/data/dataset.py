@@ -26,39 +26,39 @@ class Dataset:
     Parameters
     ----------
     X : features (n, d) or None
-        Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
-        is only text. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
+        Kept as float32, dense or CSR by density. None if there
+        are only texts. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
         `Blocks`, is kept as `Blocks`.
     Y : labels of the n instances, or None
         A matrix (n, L), lists of labels, or one class per row; kept as float32 CSR (n, L). None: no labels,
-        L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
-        labels "7" and "100", unless `n_labels` or `label_names` make them positions in [0, L).
+        L = 0. Integers in lists and classes are names, in order of value: [[7], [100]] has the two
+        labels "7" and "100". With `n_labels` or `label_names` they are label ids in [0, L).
     label_names : sequence of str (L) or None
         Names of all labels, in the order of their ids. Labels of a matrix may share names.
     feature_names : sequence of str (d) or None
     texts : sequence of str (n) or None
-        Raw text of each instance, from which a model learns; X is then None.
+        Raw text of each instance, for training; X is then None.
     label_texts : sequence of str (L) or None
         A longer description of each label.
     name : str
     titles : sequence of str (n) or None
         A name of each instance for display, in explanations and reports.
     n_labels : int or None
-        L, where Y is lists of integers that are positions of labels.
+        L, if the integers in lists of Y are label ids.
     label_separator : str or None
-        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "list",
+        Separator of the labels in one cell, if Y is a column of texts: any text, "whitespace", "list",
         "<>", None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute
-        holds the separator that was used; "auto" where there were no texts.
+        holds the separator that was used; "auto" if there are no texts.
     text_columns : sequence of str or None
-        The columns of a file that the texts were joined from, where they were named: a model reads later
-        files by them.
+        The columns of a file that were joined into texts, if given: a model reads later files the same
+        way.
     label_names_are_ids : bool
-        Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
+        Whether the label names are only integer ids, which a model does not search in texts. Set if Y is
         lists of integers.
     labels : LabelDescriptions or None
-        What is known of the labels, such as `metarank.data.read_labels` reads. All labels of the table are
-        labels of the data set, in the order of the table; Y names them by id or name, and a matrix without
-        `label_names` has a column for each. Labels that the table lacks follow, with a warning. `label_names`
+        A table of labels, see `metarank.data.read_labels`. All its labels are labels of the data set, in its
+        order; Y names them by id or name, and a matrix without `label_names` has a column for each. Labels
+        that are not in the table follow, with a warning. `label_names`
         and `label_texts` are then those of the table.
 
     Raises
@@ -159,7 +159,7 @@ class Dataset:
 
     @property
     def is_graded(self) -> bool:
-        """Whether a relevance other than 0 and 1 occurs."""
+        """Whether Y has a relevance other than 0 and 1."""
         return bool(np.any(self.Y.data != 1))
 
     def take(self, rows: Any) -> Dataset:
@@ -244,7 +244,7 @@ def from_texts(
     Raises
     ------
     TypeError
-        If `texts` is one string, or an entry is not a string (its position is named).
+        If `texts` is one string, or an entry is not a string; the message has its position.
 
     Examples
     --------

@@ -86,7 +86,7 @@ def make_extreme(
     """Sparse text-like rows with a long tail of labels, with given statistics.
 
     Labels come in topics: a row's first label is drawn by frequency (rank^-exponent), each further one
-    from the same topic or, as often, from all. Each label has words of its own (eight, or half a row's
+    from the same topic or, as often, from all. Each label has its own words (eight, or half a row's
     mean number). Six tenths of a row's words are words of its labels; the others are background, whose
     frequency falls like 1/rank. Values are inverse document frequencies, rows of unit length.
 
@@ -98,7 +98,7 @@ def make_extreme(
     exponent : float
         Exponent of the power law of label frequencies; 0 makes all labels equally frequent.
     nnz_per_row : float
-        Mean number of distinct words a row.
+        Mean number of distinct words per row.
     missing : (A, B) or None
         Propensity curve (Jain 2016, eq. 1): each relevant pair (i, l) of the complete data is kept with
         probability p_l, computed from the complete labels. Those are the labels of the same call without it.

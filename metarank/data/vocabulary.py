@@ -53,12 +53,12 @@ def read_vocabulary(
         label and, if there is one, notation, without a header. The CSV has the columns "uri", "notation" and
         "label_fi", "label_en" and so on.
     language : str or None
-        Language of the names, such as "en". Where a concept has no name in it, one of its regions ("en-GB")
-        counts, then one without a language; names in other languages are never taken. Upper and lower case
-        are alike. None is for a vocabulary of one language. The one language of a TSV is taken to be this.
+        Language of the names, such as "en". Without a name in it, a concept has that of a region
+        ("en-GB"), then one without a language, but never one in another language. Upper and lower case are
+        equal. None is for a vocabulary of one language. A TSV is assumed to be in this language.
     deprecated : bool
-        Whether concepts with `owl:deprecated`, and lines of TSV or CSV without a label in any language, which
-        mean the same, are labels too.
+        Whether deprecated concepts are labels: those with `owl:deprecated`, and lines of TSV or CSV without a
+        label.
 
     Returns
     -------
@@ -66,20 +66,20 @@ def read_vocabulary(
         Ids are the URIs, in the order of the file. A name is the first `skos:prefLabel` (else `rdfs:label`);
         further ones, `skos:altLabel` and `skos:hiddenLabel` are alternative names. Parents are `skos:broader`
         and the reverse of `skos:narrower`, related labels `skos:related`. Concepts without a name in the
-        language stay, without a name, since documents may have them. Those without a URI are not read.
+        language are kept, without a name, since documents may have them. Those without a URI are not read.
 
     Warns
     -----
     UserWarning
         Once for the file: concepts left out as deprecated; concepts without a name; links of broader that
-        close a cycle and are left out (those that a walk from each concept up, in the order of URIs, meets
-        last); relations to what is no concept.
+        close a cycle, which are left out (the last ones on a walk up from each concept, in the order of
+        URIs); relations to something that is not a concept.
 
     Raises
     ------
     ValueError
-        If the ending is another, or the content is malformed, holds no concept, or names none in the language
-        (those that there are, are listed), or if there are several and `language` is None.
+        If the ending is unknown, the content is malformed or has no concept, no concept has a name in the
+        language (the message lists the others), or there are several languages and `language` is None.
     ImportError
         If pyoxigraph is missing and the file is SKOS.
 

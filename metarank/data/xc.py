@@ -13,8 +13,8 @@ a repeated label counts once (its largest grade). Zeros are dropped. Text after 
 svmlight's `qid:` tokens are skipped. An empty line is a row without labels and features
 below a header; in svmlight it is skipped.
 
-The compiled core parses: of 17 MB with 20,000 rows in 0.03 s, where scikit-learn's `load_svmlight_file` takes
-0.57 s, knows no header, and names no line.
+The compiled core parses: of 17 MB with 20,000 rows in 0.03 s, scikit-learn's `load_svmlight_file` takes 0.57
+s, reads no header, and names no line.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def parse_xc(
 
 
 def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp.csr_matrix:
-    """CSR (n, n_columns) of lines of `id:value` pairs, without labels or header: grades beside a data file.
+    """CSR (n, n_columns) of lines of `id:value` pairs, without labels or header: grades next to a data file.
 
     Examples
     --------
