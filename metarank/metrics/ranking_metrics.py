@@ -4,8 +4,8 @@ All of them take
 
 - ``Y_true``: (n, L) array or sparse matrix of relevances >= 0; relevant means > 0;
 - ``scores``: a `Ranking`, `Candidates`, or an (n, L) array or sparse matrix of scores. Labels that are
-  *not listed* (not in the `Ranking`, not stored by the sparse matrix, or with score -inf) stand tied
-  with each other below all that are. NaN is a ValueError.
+  *not listed* (not in the `Ranking`, not stored by the sparse matrix, or with score -inf) are tied
+  below all others. NaN is a ValueError.
 
 Labels are ranked by descending score. Two rules for ties, stated by each metric:
 

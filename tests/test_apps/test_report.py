@@ -143,7 +143,7 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     assert f"{datetime.now(UTC):%Y-}" in facts["date"]
     # The rare-label boost is named at the lists, and where there is none.
     for remark in (
-        "propensity weight of 0.5",
+        "with propensity weight 0.5",
         "Lists with propensity weight 0.5.",
         "Probabilities hold no boost",
     ):

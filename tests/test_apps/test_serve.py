@@ -257,7 +257,7 @@ def test_a_model_of_no_rows_is_refused():
 DENSE = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 RANK = [
     ("texts", {}, "give either instance or instances"),
-    ("texts", {"instance": TEXT, "instances": [TEXT]}, "not both"),
+    ("texts", {"instance": TEXT, "instances": [TEXT]}, "give either"),
     ("texts", {"instances": []}, "instances must have at least 1 item, got a list of 0"),
     ("texts", {"instance": 3}, "instance must be a valid string, got 3"),
     ("texts", {"instances": [TEXT, 3]}, "instances[1] must be a valid string, got 3"),
