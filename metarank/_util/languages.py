@@ -34,7 +34,7 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
     if name not in LANGUAGES.values() and not (auto and name == AUTO):
         or_auto = "'auto', " * auto
         raise ValueError(
-            f"language must be None, {or_auto}a code such as 'en', or one of "
-            f"{', '.join(sorted(LANGUAGES.values()))}, got {language!r:.80}"
+            f"language must be None, {or_auto}one of {', '.join(sorted(LANGUAGES.values()))}, or a code such "
+            f"as 'en', got {language!r:.80}"
         )
     return name

@@ -202,8 +202,9 @@ def dataset_of(table: Table, roles: Roles, name: str, *, usual: bool = False, te
         features = [c for c in table.columns if c not in {*texts, *labels} and table.is_typed_number(c)]
     if texts and features:
         raise ValueError(
-            "give text_columns for blocks, feature_columns=[] to use only texts or text_column=[] to use "
-            f"only numbers: got text_column {shown(texts)} and numbers in {shown(features)}"
+            f"X must be texts or numbers, got text_column {shown(texts)} and numbers in {shown(features)}: "
+            "text_columns makes blocks of both, feature_columns=[] (or --text-column) drops numbers, "
+            "text_column=[] texts"
         )
     X: Any = _matrix(table, features, "feature_columns") if features else None
     read = {*texts, *labels, *features}

@@ -97,8 +97,8 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
     instead = {other for role in named for other in COLUMNS[role]}
     if unknown := [column for column in more if column not in instead]:
         raise ValueError(
-            f"labels must have only the columns {', '.join(COLUMNS)}, got {unknown[0]!r} (read_labels: "
-            f"{unknown[0]}=None leaves it out, name={unknown[0]!r} reads it as names)"
+            f"labels must have only the columns {', '.join(COLUMNS)}, got {unknown[0]!r}: read_labels drops "
+            f"it with {unknown[0]}=None, or reads it as name={unknown[0]!r}"
         )
     table.left_out(more)
     out: dict[str, list[Any]] = {}

@@ -338,7 +338,7 @@ def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
             Y = np.asarray(Y)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length: "
+                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length; "
                 "metarank.Dataset(Y=lists, label_names=names).Y makes one of lists of labels"
             ) from None
         if Y.ndim != 2 or Y.dtype.kind not in "fiub":

@@ -76,7 +76,7 @@ def test_a_model_of_ids_is_that_of_a_matrix_and_keeps_them(tmp_path):
     again.partial_fit(DENSE.X, new)
     by_matrix.partial_fit(DENSE.X, indicator)
     assert np.array_equal(again.decision_function(DENSE.X), by_matrix.decision_function(DENSE.X))
-    with pytest.raises(ValueError, match="labels of this model only, got '2'"):
+    with pytest.raises(ValueError, match="only labels of this model, got '2'"):
         again.partial_fit(DENSE.X, [[1], [2]] * 30)
 
 

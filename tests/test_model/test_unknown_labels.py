@@ -210,7 +210,7 @@ def test_a_name_that_labels_share_is_refused():
 
 def test_new_rows_still_need_known_labels():
     model = MetaRanker(**{**makers.QUICK, "shortlister": ("neighbors",)}).fit(makers.texts())
-    with pytest.raises(ValueError, match="Y must have labels of this model only, got 'moon'; add it first"):
+    with pytest.raises(ValueError, match="Y must have only labels of this model, got 'moon'; add it first"):
         model.partial_fit(["moon"], [["moon"]])
 
 
