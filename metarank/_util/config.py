@@ -43,7 +43,7 @@ def show_config(as_dict: bool = False) -> Any:
     Raises
     ------
     TypeError
-        If `as_dict` is no bool.
+        If `as_dict` is not a bool.
 
     Notes
     -----

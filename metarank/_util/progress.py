@@ -249,7 +249,7 @@ def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
 def shows_progress(fit: Callable[P, R]) -> Callable[P, R]:
     """A `fit` that shows its progress if the estimator's `verbose` says so.
 
-    Underflow is no error inside, whatever `np.seterr` says: a number that is too small is 0.
+    Underflow is not an error inside, whatever `np.seterr` says: a number that is too small is 0.
     """
 
     @functools.wraps(fit)

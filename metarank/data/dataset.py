@@ -210,7 +210,7 @@ class Dataset:
 
 
 def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
-    """Refuse what is no table of labels, and other texts of labels beside it."""
+    """Refuse what is not a table of labels, and other texts of labels beside it."""
     if not isinstance(labels, LabelDescriptions):
         raise TypeError(f"labels must be a LabelDescriptions, see data.read_labels, got {labels!r:.80}")
     if label_texts is not None and list(label_texts) != labels.descriptions:
@@ -218,7 +218,7 @@ def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
 
 
 def _strings(field: str, values: Sequence[Any] | None, expected: int) -> list[str] | None:
-    """A field of the data set as a list of so many strings."""
+    """A field of the data set as a list of this many strings."""
     if values is None:
         return None
     if len(values) != expected:

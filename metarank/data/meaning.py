@@ -286,7 +286,7 @@ def _sentence_transformer(library: Any, name: str, only_local: bool, untrusted: 
                     kind.partition(".")[0] != library.__name__
                     or kind.rpartition(".")[2] not in _PLAIN_MODULES
                 ):
-                    raise ValueError(f"{kind} is no plain module: pass the encoder, load(path, encoder=...)")
+                    raise ValueError(f"{kind} is not a plain module: use load(path, encoder=...)")
             options["model_kwargs"] = {"use_safetensors": True}  # other weights are pickles
     return library.SentenceTransformer(name, **options)
 

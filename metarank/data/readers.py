@@ -161,7 +161,7 @@ def load(
             return _in_label_set(dataset_of(table, roles, name, usual=True), beside)
         if has_labels:
             column = "labels_column" if label_columns is None else "label_columns"
-            raise ValueError(f"{column} must be left out, since the file is no table with columns")
+            raise ValueError(f"{column} must be left out, since the file is not a table with columns")
         if _ARFF.match(content):
             return read_arff(content, path, name)
         sizes: dict[str, Any] = {"n_features": n_features, "n_labels": n_labels}

@@ -165,7 +165,7 @@ def split(cell: str, separator: str | None) -> list[str]:
     Raises
     ------
     ValueError
-        If a cell in brackets is no JSON list of names, where the separator is "json".
+        If a cell in brackets is not a JSON list of names, where the separator is "json".
 
     Examples
     --------

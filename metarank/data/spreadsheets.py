@@ -11,7 +11,7 @@ from metarank._util.json import first_repeated
 
 
 def read_xlsx(raw: bytes) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of the first sheet by name, and the line of each row; rows without a value are no rows,
+    """The columns of the first sheet by name, and the line of each row; rows without a value are not rows,
     formulas have the values that were last computed.
 
     Raises

@@ -256,7 +256,7 @@ def delimiter_of(text: str) -> str:
 
 
 def read_csv(text: str, delimiter: str, name: str) -> Table:
-    """The table of a CSV; lines without a field are no rows.
+    """The table of a CSV; lines without a field are not rows.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def joined_texts(columns: Mapping[str, Sequence[Any]], where: Callable[[int], st
     Raises
     ------
     ValueError
-        If one is no text; the message names the column and, by `where`, the row.
+        If one is not a text; the message names the column and, by `where`, the row.
 
     Examples
     --------

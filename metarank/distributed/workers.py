@@ -16,7 +16,7 @@ def check_client(client: Any) -> Client:
     Raises
     ------
     TypeError, ValueError
-        If it is no client, there is none, it is closed, or its cluster has no worker.
+        If it is not a client, there is none, it is closed, or its cluster has no worker.
     """
     if client is None:
         try:

@@ -31,7 +31,8 @@ class ObjectivesRanker(Ranker):
     model : MultiObjectiveRanker, optional
         How objectives are weighed and what is learned; label aggregation by default.
     max_irrelevant : int
-        It learns from all pairs that are relevant for an objective and at most so many others, drawn by hash.
+        It learns from all pairs that are relevant for an objective and at most this many others, drawn by
+        hash.
 
     Examples
     --------

@@ -52,7 +52,7 @@ many relevant rows it has. Of graded labels c is the sum of D(z) over that of D'
 which every pair counts equally.
 
 No sound form have: nDCG, which divides by the best DCG of the complete labels of each query; uniform
-costs, since grades z of different propensities are no grades; a maximum of grades.
+costs, since grades z of different propensities are not grades; a maximum of grades.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def check_target(path: PathLike) -> Path:
 def _check_replaceable(target: Path, path: PathLike) -> None:
     """ValueError unless it is an empty folder, or a model and nothing beside it.
 
-    A folder whose manifest cannot be read, or is that of another program, is no model.
+    A folder whose manifest cannot be read, or is that of another program, is not a model.
     """
     names = {p.name for p in target.iterdir()} if target.is_dir() else {""}
     if not names:
@@ -258,7 +258,7 @@ def _decoded(folder: Path, limits: Limits) -> dict[str, Any]:
     for key, (n_bytes, sha256) in files.items():
         # A plain name on every system, and not that of the manifest.
         if key in ("", ".", "..", MANIFEST) or any(c in key for c in "/\\:\0"):
-            raise ModelError(f"{name} lists {key!r:.80}, which is no name of a file")
+            raise ModelError(f"{name} lists {key!r:.80}, which is not a name of a file")
         if type(n_bytes) is not int or n_bytes < 0 or not isinstance(sha256, str):
             raise ModelError(f"{name} is damaged: the entry of {key!r:.80} is wrong")
     return manifest
@@ -268,7 +268,7 @@ def parsed(text: str) -> Any:
     """Parse JSON; ValueError for NaN and Infinity, which are not JSON."""
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a number of JSON")
 
     return json.loads(text, parse_constant=refuse)
 

@@ -59,7 +59,7 @@ class BoostedRanker(Ranker):
     feature_fraction, bagging_fraction : float
         As in LightGBM.
     max_irrelevant : int
-        "binary" learns from all relevant pairs and at most so many others, drawn by hash of (seed, model,
+        "binary" learns from all relevant pairs and at most this many others, drawn by hash of (seed, model,
         pair) and weighted so that they stand for all.
     share_irrelevant : float in [0, 1]
         This share of them instead, where it is more.

@@ -151,7 +151,7 @@ def held_out_points(
 
 
 def chunks(pairs: np.ndarray, most: int) -> list[slice]:
-    """Slices of rows, at least one, with at most so many pairs each or a single row."""
+    """Slices of rows, at least one, with at most this many pairs each or a single row."""
     ends = np.cumsum(pairs)
     chunks: list[slice] = []
     start = 0

@@ -193,7 +193,7 @@ class ExpectedF1Threshold(Threshold):
 
     Labels are assumed independent given their calibrated probabilities, so both counts are
     Poisson-binomial. The value is exact up to 25 candidates a row. Relevant labels beyond the 25th, and those
-    that are no candidates, count as a Poisson variable. The empty set, whose value is the probability that
+    that are not candidates, count as a Poisson variable. The empty set, whose value is the probability that
     no label is relevant, is allowed where some training row is empty.
     """
 

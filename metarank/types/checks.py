@@ -89,7 +89,7 @@ def check_features(
         Not two-dimensional, too few rows, no column, wrong width, complex numbers, text, or a value
         that is NaN or infinite (also: too large for 32 bits), named by row and column.
     TypeError
-        Entries that are no numbers at all.
+        Entries that are not numbers at all.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def check_features(
 
 
 def check_savable_width(X: np.ndarray | sp.csr_matrix, *, keeps_rows: bool = False) -> None:
-    """Refuse so many features that a saved model of them would not be loaded.
+    """Refuse more features than a saved model may have.
 
     A model that keeps its training rows has files whose size bears the number out, see `persist.Limits`.
     """
@@ -438,7 +438,7 @@ def _listed(
     if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
             f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
-            f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
+            f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of this many columns"
         )
     width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
     check_no_indicator(ids, rows, name)

@@ -25,7 +25,7 @@ def check_groups(groups: Any, n_rows: int, name: str = "groups") -> np.ndarray |
     ValueError
         If the length is not n, a value is missing (None, NaN, NaT), or all rows are one group.
     TypeError
-        If it is no list of values, or a value cannot be a group (a list, for example).
+        If it is not a list of values, or a value cannot be a group (a list, for example).
 
     Examples
     --------
@@ -55,7 +55,7 @@ def check_fold_map(fold: Any, n_rows: int, name: str = "folds") -> np.ndarray | 
     Raises
     ------
     ValueError, TypeError
-        If it is no list of n integers >= 0 of which at least two differ.
+        If it is not a list of n integers >= 0 of which at least two differ.
 
     Examples
     --------

@@ -287,7 +287,7 @@ def read_label_lists(
     Raises
     ------
     ValueError
-        If lines are not as many as rows, or hold what is no label of the model, or the name of several;
+        If lines are not as many as rows, or hold what is not a label of the model, or the name of several;
         option and line are named.
     OSError
         If the file cannot be read.

@@ -108,7 +108,7 @@ class Request(NamedTuple):
         )
 
     def parts(self, n_rows: int) -> Iterator[Request]:
-        """The request in parts of so many rows, at least one."""
+        """The request in parts of this many rows, at least one."""
         for start in range(0, max(self.n_rows, 1), n_rows):
             yield self.rows(slice(start, min(self.n_rows, start + n_rows)))
 

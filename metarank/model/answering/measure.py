@@ -230,7 +230,7 @@ class Evaluation:
     def by_slices(self, names: Sequence[str], columns: Mapping[str, Any]) -> dict[str, list[SliceFigures]]:
         """Figures by the values of each column, one per row, with the number of rows.
 
-        "label frequency" is no column: figures of the metrics that can be taken so, with the numbers of
+        "label frequency" is not a column: figures of the metrics that can be taken so, with the numbers of
         labels and of relevant pairs.
         """
         out = {}

@@ -186,7 +186,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
     Raises
     ------
     ValueError, TypeError
-        If it is anything else, or a shortlister is no scorer that proposes.
+        If it is anything else, or a shortlister is not a scorer that proposes.
     """
     if is_auto(wanted):
         return None

@@ -58,7 +58,7 @@ class Labels:
     are_ids : bool
         Whether the names are numbers, without meaning.
     separator : str or None
-        The separator of the labels of a row; `AUTO` if they were no texts.
+        The separator of the labels of a row; `AUTO` if they were not texts.
     targets : dict of str to CSR (n, L)
         Relevances by objective, if there are several.
     table : LabelDescriptions or None
