@@ -1,4 +1,4 @@
-"""What a report of a fault should say of the machine and the installation."""
+"""Facts about the machine and the installation for bug reports."""
 
 from __future__ import annotations
 

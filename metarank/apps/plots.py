@@ -90,7 +90,7 @@ def precision_recall(report: Report, ax: Axes | None = None) -> Axes:
 
 
 def calibration(report: Report, ax: Axes | None = None) -> Axes:
-    """How often forecasts come true: the share found relevant over the probability forecast, by bins."""
+    """Calibration: the share of relevant pairs over the predicted probability, by bins."""
     ax, r = _axes(ax), report.reliability
     if r is None or not r.counts.sum():
         raise ValueError("report must have probabilities, got none")
@@ -103,7 +103,7 @@ def calibration(report: Report, ax: Axes | None = None) -> Axes:
 def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
     """The trade-offs of `pareto_front`: two objectives as a plane, more as parallel coordinates.
 
-    What another model dominates is faint; the knee, and the models of one objective alone, are marked.
+    Dominated models are faint; the knee and the models of single objectives are marked.
     """
     ax = _axes(ax)
     (_plane if len(trade_offs.objective_names) == 2 else _parallel)(trade_offs, ax)
@@ -112,12 +112,12 @@ def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
 
 
 def examination(found: Diagnosis | MultiObjectiveRanker, ax: Axes | None = None) -> Axes:
-    """How often each place is looked at, by a diagnosis or a fitted ranker that was given places.
+    """The examination probability of each position, from a diagnosis or a fitted ranker.
 
     Raises
     ------
     ValueError
-        If it was given none.
+        If there were no positions.
     """
     curve = getattr(found, "position_propensity", getattr(found, "position_propensity_", None))
     if curve is None:

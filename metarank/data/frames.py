@@ -138,32 +138,32 @@ def from_frame(
         Columns of relevances, one per label (0 and 1, or grades); their names become the label names.
     labels_column : str or None
         One column with each row's labels: lists of names or of integer ids, texts of one or several names, or
-        one id a row. A null is a row without labels.
+        one id per row. A null is a row without labels.
     text_column : str, sequence of str or None
         Columns of text, joined by a line break; nulls count as empty.
     feature_columns : sequence of str or None
-        Numeric or boolean columns that make X; None takes all such columns not used otherwise. Beside a
-        `text_column`, [] leaves the numbers out; for both, make blocks of them.
+        Numeric or boolean columns that make X; None takes all such columns not used otherwise. With a
+        `text_column`, [] leaves the numbers out; for both, make blocks.
     label_separator : str or None
         Separator of the names in one text of `labels_column`: any text, "whitespace", "list", "<>", None for
         one name per cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
     text_columns, vector_columns : str, sequence of str or None
-        Columns of which each is a block of its own: texts; vectors, as a list of numbers in each cell, in a
-        text as JSON or with blanks between them. If any column is named as a block, X is `Blocks`, and
-        `text_column` and `feature_columns` are not given.
+        Columns that are separate blocks: texts; vectors, as a list of numbers in each cell, in texts as JSON
+        or separated by blanks. With any block, X is `Blocks`, and `text_column` and `feature_columns` are not
+        given.
     number_columns, category_columns : str, sequence of str or None
-        Columns that together are the block "numbers", where a missing number is NaN, or "categories". Beside
-        other blocks, `number_columns=None` takes every column of numbers that is nothing else, [] none.
+        Columns that together are the block "numbers", where a missing number is NaN, or "categories". With
+        other blocks, `number_columns=None` takes all other columns of numbers, [] none.
 
     Raises
     ------
     TypeError
         If `frame` is not a table.
     ValueError
-        If both kinds of label columns are given, if texts stand beside numbers, if one column is both text
-        and labels, if a column is missing (the message lists those present) or has the wrong type, or if a
-        feature is null, NaN or infinite.
+        If both kinds of label columns are given, if there are both texts and numbers, if one column is both
+        text and labels, if a column is missing (the message lists those present) or has the wrong type, or if
+        a feature is null, NaN or infinite.
 
     Notes
     -----

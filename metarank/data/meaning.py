@@ -41,14 +41,14 @@ class Encoder(Saved):
     Parameters
     ----------
     model : str, path, or object with ``encode(list of str) -> array (n, d)``
-        A name or path is loaded by whichever of sentence-transformers and model2vec (the extra ``encoder``)
-        is installed and knows it. They look where they always do: their caches and offline switches hold.
+        A name or path is loaded by sentence-transformers or model2vec (the extra ``encoder``), whichever is
+        installed and knows it, with their caches and offline settings.
     fields : sequence of str, optional
         The text fields of an instance that are encoded, one below the other in this order; all by default.
     cache_dir : path or None, optional
         Where vectors are kept for later fits, by text and encoder: by default the folder that the environment
-        variable METARANK_CACHE names, or else ``metarank`` in the user's folder of caches. None keeps none.
-        Vectors of an object are never kept.
+        variable METARANK_CACHE names, or ``metarank`` in the user's cache folder. None: no cache. Vectors of
+        an object are never cached.
 
     Notes ----- Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than
     the encoder reads is truncated by the encoder. Equal texts are encoded once. The last digits of a vector
@@ -159,8 +159,8 @@ class Encoder(Saved):
         ----------
         texts : sequence of str
         alone : bool
-            Whether a text has the same bytes whatever it is encoded with: sentence-transformers then reads
-            one at a time, where it works on the CPU. Rows that are ranked are encoded so.
+            Whether the vector of a text must not depend on the other texts: sentence-transformers then reads
+            one text at a time, on the CPU. Rows to be ranked are encoded like this.
         """
         if self._model is None or self.probes is None or self._refused is not None:
             self.load()

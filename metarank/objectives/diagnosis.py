@@ -57,13 +57,13 @@ class Diagnosis:
         Of "label" and "loss" aggregation what each label attains on held-out rows, in `cross_metric`.
     cross_metric : str
     position_propensity : float64 array (P,) or None
-        Where places were given: the probability that each is looked at, beside that of the one most looked
-        at. All else is then of relevance as it is estimated from clicks.
+        With positions: the examination probability of each, relative to the greatest. All other values are
+        then for the relevance estimated from clicks.
     steepness : float
-        The eta of ``place ** -eta`` that comes nearest to that curve; 0 without places.
+        The eta of ``position ** -eta`` nearest to that curve; 0 without positions.
     reordered : float64 array (K,)
         Of the pairs that the grades order, the share that the estimate orders the other way; 0 of objectives
-        that do not depend on places.
+        that do not depend on positions.
     """
 
     names: list[str]

@@ -200,8 +200,8 @@ def pareto_front(
     Returns
     -------
     ParetoFront
-        `print` shows a table, `metarank.plot.front` draws it. For each objective it also has the model
-        trained on it alone (loss aggregation with all weight on it).
+        `print` shows a table, `metarank.plot.front` draws it. It also has the model of each objective alone
+        (loss aggregation with all weight on it).
 
     Raises
     ------

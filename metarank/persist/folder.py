@@ -323,7 +323,7 @@ def digest_of(manifest: dict[str, Any]) -> str:
 
 
 def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Limits = LIMITS) -> Any:
-    """Read a saved model. Large arrays are memory-mapped, so that several processes share one copy.
+    """Read a saved model. Large arrays are memory-mapped: several processes share one copy.
 
     The folder may be untrusted: loading and using the model runs no code from the folder and reads no file
     outside it, except the encoder of texts that it names. That is loaded by its library from this machine,
@@ -338,9 +338,9 @@ def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Li
         Check every file against its digest first, which reads all bytes once. With False, damage that leaves
         the model well-formed goes unnoticed; types, sizes and all indices into arrays are always checked.
         Search indexes are built on first use.
-    encoder : as of `MetaRanker`, optional
-        The encoder of texts of a model that was fitted with an object, or another place of it. Otherwise the
-        model's is loaded by its name, from this machine alone; a warning says if there is none, or another.
+    encoder : as in `MetaRanker`, optional
+        The encoder of texts of a model that was fitted with an object, or another path of it. By default it
+        is loaded by name, only from this machine; a warning appears if it is missing or different.
     limits : persist.Limits
         Limits on what the folder may allocate.
 

@@ -23,9 +23,9 @@ class ModelError(ValueError):
 
 
 def register(cls: C) -> C:
-    """Register a class with `get_state` and `from_state`, so that models may contain its objects.
+    """Register a class with `get_state` and `from_state`: models may then contain its objects.
 
-    Use it as a decorator on your own scorers. Import the module that defines them before `metarank.load`.
+    Use it as a decorator of your scorers. Import the module that defines them before `metarank.load`.
     """
     home = SAVED.get(cls.__name__, getattr(_REGISTERED.get(cls.__name__), "__module__", ""))
     if home.startswith("metarank.") and home != cls.__module__:

@@ -37,13 +37,13 @@ class Ranking:
     label_names : sequence of str, optional
         The L names.
     without_evidence : bool array (n,), optional
-        Rows of which the model knows nothing, such as texts without a known word. Their labels are guesses by
-        frequency. None by default. `to_frame` has no such column.
+        Rows about which the model knows nothing, such as texts without known words. Their labels are in order
+        of frequency. None by default. `to_frame` has no such column.
     index : sequence (n,), optional
         Names of the rows: the index of the data frame or Series that was ranked, unless it counts from 0.
         `to_frame` uses it as `row`.
     label_ids : sequence of str, optional
-        The L texts that identify labels beside their names, such as URIs: those of a table of labels.
+        The L ids of labels from a table of labels, such as URIs.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> Listed:
     integers that are label ids by all appearance, see `_look_like_ids`, is refused.
     """
     if values is not None and not isinstance(scores, Candidates):
-        raise ValueError(f"values go with Candidates only, got scores of type {type(scores).__name__}")
+        raise ValueError(f"values need Candidates, got scores of type {type(scores).__name__}")
     if isinstance(scores, Ranking):
         listed = scores.labels >= 0
         indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))]).astype(np.int64)

@@ -50,12 +50,12 @@ def create_app(
     origins: Sequence[str] = (),
     propensity_weight: float | str | None = None,
 ) -> FastAPI:
-    """The service of a model: POST /rank and /explain, a page at /, and what Annif asks of a project.
+    """The service of a model: POST /rank and /explain, a page at /, and the requests of Annif for a project.
 
     Parameters
     ----------
     model : fitted MetaRanker, or path of a saved one
-        A folder is watched: another model that is put there is loaded beside, and answers once it is tried.
+        A folder is watched: a new model there is loaded, tested, and then used.
         Several threads call a given model at once: ``n_jobs=1`` is best.
     name : str, optional
         The model's name on the page, in /model, and in the path of the project; by default the folder's.
@@ -65,7 +65,7 @@ def create_app(
         Most bytes of a request.
     token : str, optional
         A request must carry it as ``Authorization: Bearer TOKEN``. /health, /ready, /openapi.json and the
-        page at / need none; the page asks for it, and sends it along.
+        page at / need none; the page asks for it.
     origins : sequence of str
         Origins whose web pages may ask (CORS), such as "https://labels.example"; "*" for all.
     propensity_weight : float, optional
