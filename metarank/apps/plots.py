@@ -122,7 +122,7 @@ def examination(found: Diagnosis | MultiObjectiveRanker, ax: Axes | None = None)
     curve = getattr(found, "position_propensity", getattr(found, "position_propensity_", None))
     if curve is None:
         raise ValueError("found must have been given position, got one without")
-    return _lines(ax, {"looked at": curve}, range(1, len(curve) + 1), "place", "probability, relative")
+    return _lines(ax, {"examined": curve}, range(1, len(curve) + 1), "position", "probability, relative")
 
 
 def _axes(ax: Axes | None) -> Any:

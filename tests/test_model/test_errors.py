@@ -140,9 +140,9 @@ ROWS = [
     (X[0], "2D array"),
     (with_value(X, np.nan), "X contains NaN"),
     (with_value(X, np.inf), "X contains infinity"),
-    (["a text"], "X must hold numeric features"),
+    (["a text"], "X must hold numbers"),
     ("a text", "X must be a list of texts"),
-    (Dataset(texts=["a"]), "X must hold numeric features"),
+    (Dataset(texts=["a"]), "X must hold numbers"),
     (X.astype(str), "X must hold"),
 ]
 
@@ -192,7 +192,7 @@ EXPLAIN = [
     (X[:2], 0, {}, "x must be one instance"),
     (X[:2], None, {}, "x must be one instance"),
     (X[0, :3], 0, {}, "features"),
-    ("a text", 0, {}, "numeric features"),
+    ("a text", 0, {}, "X must hold numbers"),
     (with_value(X, np.nan)[3], 0, {}, "NaN"),
     (X[:1], 0, {"n_neighbors": 0}, "n_neighbors"),
     (X[:1], 0, {"n_neighbors": -1}, "n_neighbors"),

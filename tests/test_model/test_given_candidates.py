@@ -198,7 +198,7 @@ def refusals() -> list:
             lambda: model.rank(X[:5], **asked),
             r"candidates\['good'\] must have 5 rows and 6 labels, got 60 and 6",
         ),
-        (lambda: model.partial_fit(X, Y), "partial_fit takes no rows of a model with candidates"),
+        (lambda: model.partial_fit(X, Y), "partial_fit is not possible for a model with candidates"),
         (lambda: plain.fit(None, Y), "X is required"),
         (lambda: plain.fit(X, Y, candidates_mode="union"), "candidates_mode='union' needs candidates"),
         (

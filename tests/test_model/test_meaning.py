@@ -101,9 +101,9 @@ def test_labels_that_no_two_rows_share_judge_no_block():
 
 def test_an_object_is_passed_again(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed again"):
+    with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed"):
         without = load(tmp_path / "model")
-    with pytest.raises(ValueError, match="encoder must be passed again"):
+    with pytest.raises(ValueError, match="encoder must be passed"):
         without.rank(NEW)
     with pytest.warns(UserWarning, match="gives other vectors now"):
         load(tmp_path / "model", encoder=Letters(shift=1))

@@ -244,7 +244,7 @@ STAGES |= {"absent": 9.0, "gap": 0.1}
         ({"proposes": []}, "must propose and describe"),
         ({"describes": [1]}, "numbers of sources"),
         ({"survivors": 3}, "where there is a cascade"),
-        ({"blocks": []}, "one entry per source"),
+        ({"blocks": []}, "one entry a source"),
         ({"blocks": [(3, 2, True)]}, "ranges of columns"),
     ],
 )

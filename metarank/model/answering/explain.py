@@ -1,4 +1,4 @@
-"""`Explanation`: the neighbours, evidence and contributions behind the place of a label."""
+"""`Explanation`: the neighbours, evidence and contributions behind the rank of a label."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Explanation:
 
 
 def ordinal(n: int) -> str:
-    """A place as it is read.
+    """A rank in words.
 
     Examples
     --------
