@@ -14,7 +14,7 @@ WORDS = {
     r"\brow's own labels\b": "data leakage",
     r"\bhouse\b|\brooms?\b": "package, part of the package",
     r"\btold\b|\bas it stands\b|\bbe it\b|\bbut for\b|\bwithout a word\b|\bthere are those\b": "plain words",
-    r"\b(is|are) no probabilit(y|ies)\b": "is not a probability",
+    r"\bis no probability\b|\bare no probabilities\b": "is not a probability",
     r"\bguesses, by their frequency\b": "in order of frequency",
     r"\bcandidates of others\b": "candidates from your own retriever",
     r"\bLearnedCuts\b|\bNoCuts\b": "LearnedThresholds, NoThresholds",

@@ -203,10 +203,8 @@ def test_thresholds_are_apart_from_what_they_were_learned_of():
         return pairs, scores, (scores + rng.normal(size=3 * N) > 1).astype(np.float32), np.arange(N) % 5
 
     def answered(learner):
-        return [
-            learner.probabilities(*given()[:2]),
-            *(learner.keep(*given()[:2], m) for m in learner.by_metric_),
-        ]
+        kept = (learner.keep(*given()[:2], metric) for metric in learner.by_metric_)
+        return [learner.probabilities(*given()[:2]), *kept]
 
     learners = []
     for overwritten in (False, True):

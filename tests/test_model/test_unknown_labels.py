@@ -1,5 +1,4 @@
-"""Labels at test time that the model not in the training data count as missed, by every door, and are told
-of."""
+"""Labels that are not in the training data count as missed, in every interface, with a message."""
 
 from __future__ import annotations
 
@@ -210,7 +209,7 @@ def test_a_name_that_labels_share_is_refused():
 
 def test_new_rows_still_need_known_labels():
     model = MetaRanker(**{**makers.QUICK, "shortlister": ("neighbors",)}).fit(makers.texts())
-    with pytest.raises(ValueError, match="Y must have only labels of this model, got 'moon'; add it first"):
+    with pytest.raises(ValueError, match="Y must have only labels of this model, got 'moon': add it first"):
         model.partial_fit(["moon"], [["moon"]])
 
 

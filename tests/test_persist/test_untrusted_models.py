@@ -360,10 +360,7 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["ranker"].update(__object__="Popen"), "Popen"),
         (lambda s: s["ranker"]["state"]["params"].update(l2={"a": 1}, no=1), "params"),
         (lambda s: s["ranker"]["state"].update(intercept="x"), "intercept"),
-        (
-            lambda s: s["thresholds"]["state"]["by_metric"].update({"micro-f1": s["ranker"]}),
-            "class Threshold",
-        ),
+        (lambda s: s["thresholds"]["state"]["by_metric"].update(hamming=s["ranker"]), "class Threshold"),
         (lambda s: s["thresholds"]["state"]["by_metric"].pop("hamming"), "hamming"),
         (lambda s: s["thresholds"]["state"]["calibrator"]["state"].update(members=[]), "members"),
         (lambda s: s["thresholds"]["state"]["calibrator"]["state"]["platt"]["state"].pop("offset"), "offset"),

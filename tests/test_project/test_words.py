@@ -14,46 +14,40 @@ from words import WORDS
 from metarank.apps.cli import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *ROOT.glob("*S.md"), ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md")]
-PAGES += (ROOT / "docs/notebooks").glob("*")
-PAGES += [file for end in ("html", "j2", "js") for file in (ROOT / "metarank/apps").rglob(f"*.{end}")]
-PUBLIC = "", "data", "metrics", "objectives", "thresholds", "shortlist", "scorers", "ranker", "text", "plot"
+PAGES = [*ROOT.glob("*[EYS].md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/notebooks/*.ipynb")]
+PAGES += [file for end in ("html", "j2", "js") for file in ROOT.glob(f"metarank/apps/**/*.{end}")]
+MODULES = "data metrics objectives thresholds shortlist scorers ranker persist text plot serve distributed"
 
 
-def found(text: str) -> list[str]:
-    return [match[0] for old in WORDS for match in re.finditer(old, text, re.IGNORECASE)]
+def found(text: str | None) -> list[str]:
+    return [match[0] for old in WORDS for match in re.finditer(old, text or "", re.IGNORECASE)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_have_no_old_words(page):
+def test_pages(page):
     assert found(page.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("part", [*PUBLIC, "serve", "persist", "distributed"])
-def test_help_has_no_old_words(part):
-    pytest.importorskip("dask") if part == "distributed" else None
-    module = importlib.import_module(f"metarank.{part}".rstrip("."))
-    public = [getattr(module, name) for name in module.__all__]
-    members = [
-        v for each in public if inspect.isclass(each) for n, v in inspect.getmembers(each) if n[0] != "_"
-    ]
-    texts = [inspect.getdoc(each) or "" for each in (module, *public, *members)]
-    assert [old for text in texts for old in found(text)] == []
+@pytest.mark.parametrize("name", ["", *MODULES.split()])
+def test_help(name):
+    module = importlib.import_module(f"metarank.{name}".rstrip("."))
+    for each in [module, *(getattr(module, public) for public in module.__all__)]:
+        members = inspect.getmembers(each) if inspect.isclass(each) else []
+        for what in [each, *(value for member, value in members if member[0] != "_")]:
+            assert found(inspect.getdoc(what)) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_commands_has_no_old_words(command):
+def test_help_of_commands(command):
     [commands] = build_parser(command)._subparsers._group_actions
     assert found(commands.choices[command].format_help()) == []
 
 
-def test_messages_have_no_old_words():
+def test_messages():
     """Of all literals that are sentences and no docstrings."""
-    bad = []
-    for file in (ROOT / "metarank").rglob("*.py"):
+    for file in ROOT.glob("metarank/**/*.py"):
         nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
         alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
-                bad += [(file.name, node.lineno, old) for old in found(node.value) if " " in node.value]
-    assert bad == []
+                assert " " not in node.value or found(node.value) == [], (file, node.lineno)

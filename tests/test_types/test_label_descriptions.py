@@ -53,10 +53,7 @@ BAD = [
     ),
     ({"names": ["a", "b"], "alternative_names": [["a"], []]}, "the name of its label, got .'a'. of 'a'"),
     ({"names": ["a"], "alternative_names": [[" "]]}, "alternative_names must hold names.* got .' '. of 'a'"),
-    (
-        {"names": ["a"], "alternative_names": ["c|d"]},
-        "alternative_names must hold a list per label, got 'c|d'",
-    ),
+    ({"names": ["a"], "alternative_names": ["c|d"]}, "names must hold a list per label, got 'c|d'"),
     ({"names": ["a", "b"], "parents": [[], ["z"]]}, "parents of label 'b' must name known labels.* got 'z'"),
     ({"names": ["a"], "related": [["z"]]}, "related of label 'a' must name known labels.* got 'z'"),
     (

@@ -52,7 +52,7 @@ LISTS = (
     "share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: distinct "
     "labels in all first fives, of as many as there could be. *F1* of metarank is that of the label sets it "
     "cuts; all others, and lists of another weight, have the best threshold that there is for the test "
-    "labels, which flatters them. *weight auto*: with the rare-label boost that the fit finds, from "
+    "labels, which flatters them. *weight auto*: with the boost of rare labels that the fit finds, from "
     "the same training."
 )
 IN_SHORT = (
