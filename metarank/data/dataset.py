@@ -214,7 +214,7 @@ def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
     if not isinstance(labels, LabelDescriptions):
         raise TypeError(f"labels must be a LabelDescriptions, see data.read_labels, got {labels!r:.80}")
     if label_texts is not None and list(label_texts) != labels.descriptions:
-        raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
+        raise ValueError("label_texts must be left out with labels, which has descriptions")
 
 
 def _strings(field: str, values: Sequence[Any] | None, expected: int) -> list[str] | None:

@@ -194,7 +194,7 @@ def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: 
     upward = [(a, b) for a, b, _ in of[_BROADER]] + [(b, a) for a, b, _ in of[_NARROWER]]
     across = [(a, b) for a, b, _ in of[_RELATED] if a != b]
     if n_lost := sum((a in row) != (b in row) for a, b in upward + across):
-        remarks.append(f"{n_lost} relations to what is not a concept here are left out")
+        remarks.append(f"{n_lost} relations to unknown concepts are left out")
     links = [[(row[a], row[b]) for a, b in pairs if a in row and b in row] for pairs in (upward, across)]
     parents, related = (relation([a for a, _ in pairs], [b for _, b in pairs], len(uris)) for pairs in links)
     parents, closing = without_cycles(parents, np.argsort(np.argsort(uris, kind="stable")))

@@ -83,7 +83,7 @@ def parse_xc(
         n_rows, D, L = map(int, header.groups())
         for size, asked, what in ((D, n_features, "features"), (L, n_labels, "labels")):
             if asked is not None and size != asked:
-                raise ValueError(f"expected {asked} {what}, the header says {size}")
+                raise ValueError(f"expected {asked} {what}, the header has {size}")
     else:
         D, L = (-1 if size is None else size for size in (n_features, n_labels))
     if max(D, L) > np.iinfo(np.int32).max:
@@ -106,7 +106,7 @@ def parse_xc(
         n = max(min(n_rows, len(indptr) - 1), filled[-1] + 1 if len(filled) else 0)
         indptr, label_indptr = indptr[: n + 1], label_indptr[: n + 1]
         if len(indptr) - 1 != n_rows:
-            raise ValueError(f"the header says {n_rows} rows, found {len(indptr) - 1}")
+            raise ValueError(f"the header has {n_rows} rows, found {len(indptr) - 1}")
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
     if L < 0 and label_ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(

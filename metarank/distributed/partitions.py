@@ -178,7 +178,7 @@ def read(
     else:
         counts = [count_rows(part) for part in parts]
     if sum(counts) != sum(expected):
-        raise ValueError(f"the headers say {sum(expected)} rows, found {sum(counts)}")
+        raise ValueError(f"the headers have {sum(expected)} rows, found {sum(counts)}")
     first = np.concatenate([[0], np.cumsum(counts)])
     numbered = [replace(p, first_row=int(i), n_rows=int(n)) for p, i, n in zip(parts, first, counts)]
     return Partitions([part for part in numbered if part.n_rows > 0])

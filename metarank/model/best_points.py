@@ -212,7 +212,7 @@ def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
     """The k best rows of each label: by the ranker of points, or by probability where the model has none."""
     model, k = answering.model, min(k, max(1, request.n_rows))
     if request.known is not None:
-        raise ValueError("known must be left out: what known labels say is of labels of one row; use exclude")
+        raise ValueError("known must be left out for points of labels: use exclude")
     scored = _probable(answering, request) if model.point_ranker is None else _ranked(answering, request, k)
     best = PointRanking.from_scores(scored.transpose(), k, n_jobs=answering.n_jobs)
     return replace(best, index=model.label_names)  # type: ignore[return-value]

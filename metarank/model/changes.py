@@ -288,7 +288,7 @@ def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedMod
     if model.given_sources or model.given_features:
         raise ValueError("partial_fit is not possible for a model with candidates or pair_features: refit")
     if isinstance(X, Dataset) == (Y is not None):
-        raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+        raise ValueError("Y is required, and must be left out if X is a Dataset with labels")
     check_same_order(X=X, Y=Y)
     before, rows = _training_set(model), model.encoder.encode(X)
     given = X.X if isinstance(X, Dataset) else X

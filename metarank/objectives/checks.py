@@ -79,7 +79,7 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
         raise ValueError(f"{name} must hold numbers: {error}") from None
     names = names or [f"objective_{k}" for k in range(values.shape[1])]
     if len(set(names)) < len(names):
-        raise ValueError(f"the objectives of {name} must have names of their own, got {names}")
+        raise ValueError(f"the objectives of {name} must have distinct names, got {names}")
     bad = ~((values >= 0) & (values <= MAX_GRADE))
     if bad.any():
         row, k = np.argwhere(bad)[0]
@@ -204,7 +204,7 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     if isinstance(group, Grouping):
         return group
     if group is not None and qid is not None:
-        raise ValueError("group and qid say the same: give one of them, got both")
+        raise ValueError("group and qid are alternatives: pass one, got both")
     if group is not None:
         sizes = np.asarray(group)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():

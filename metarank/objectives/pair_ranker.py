@@ -77,7 +77,7 @@ class ObjectivesRanker(Ranker):
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         if len(np.unique(data.weight[data.weight > 0])) > 1:
-            raise ValueError("sample_weight must be left out where there are several objectives")
+            raise ValueError("sample_weight must be left out with several objectives")
         part = self._learned(data)
         sizes = part.sizes[part.sizes > 0]
         model = clone(self.model) if self.model is not None else MultiObjectiveRanker(label_gain="linear")

@@ -131,7 +131,7 @@ def check_linear(metric: str, cost: Any, combine: str = "sum") -> None:
     if metric != "auc":
         raise ValueError(
             f"metric must be 'auc' with propensities, got {metric!r} (\"auto\" is 'ndcg' with queries): nDCG "
-            "divides by the best DCG of the complete labels of each query, which observed ones do not tell"
+            "has no estimate from observed labels"
         )
     if cost != "difference":
         raise ValueError(
@@ -212,8 +212,8 @@ def attenuation(
     factors = np.where(is_complete, 1.0, costs / np.where(is_complete, 1.0, complete))
     for k in np.flatnonzero(factors > _LARGE_FACTOR).tolist():
         warnings.warn(
-            f"propensities of {names[k]!r} are small: what observed labels say of its AUC is multiplied by "
-            f"{factors[k]:.1f}, and its noise too, so that estimates may lie far outside [0, 1]",
+            f"propensities of {names[k]!r} are small: estimates of its AUC are multiplied by "
+            f"{factors[k]:.1f}, with their noise, and may lie far outside [0, 1]",
             stacklevel=outside(),
         )
     return factors

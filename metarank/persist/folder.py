@@ -112,9 +112,7 @@ def _check_replaceable(target: Path, path: PathLike) -> None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         listed = None
     if listed is None:
-        raise ValueError(
-            f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither"
-        )
+        raise ValueError(f"a model needs a new folder or that of an earlier model, got {str(path)!r}")
     if names - listed:
         raise ValueError(
             f"a model replaces an earlier model and nothing else, but {str(path)!r} also holds "
@@ -232,8 +230,8 @@ def _decoded(folder: Path, limits: Limits) -> dict[str, Any]:
     size = _regular_file(path).st_size
     if size > limits.manifest_bytes:
         raise ModelError(
-            f"{name} has {size} bytes, more than {limits.manifest_bytes}: "
-            "pass metarank.load larger persist.Limits if it is to be trusted"
+            f"{name} has {size} bytes, more than {limits.manifest_bytes}: if you trust it, pass larger "
+            "persist.Limits to metarank.load"
         )
     try:
         manifest: dict[str, Any] = parsed(path.read_text(encoding="utf-8"))
@@ -462,7 +460,7 @@ class Reader:
 
     def number(self, value: dict[str, Any], at: str) -> float:
         if value["__float__"] not in ("inf", "-inf", "nan"):
-            raise ModelError(f"{at} must be 'inf', '-inf' or 'nan' where a number is written so")
+            raise ModelError(f"{at} must be a number, 'inf', '-inf' or 'nan'")
         return float(value["__float__"])
 
     def once(self, name: Any, read: Callable[[Path], Any]) -> Any:

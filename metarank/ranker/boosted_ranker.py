@@ -124,8 +124,8 @@ class BoostedRanker(Ranker):
         self._check_params()
         if not self.can_learn(data):
             raise ValueError(
-                "gains must differ within at least one list of positive weight, got no such list: all "
-                "candidates of each row are relevant, or none is"
+                "gains must differ within a list of positive weight: all candidates of each row are "
+                "relevant, or none is"
             )
         models = self._pointwise if self.objective == "binary" else self._listwise
         self.trees_: BoosterArrays = BoosterArrays.stack(list(models(data, n_jobs)))

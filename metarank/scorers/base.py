@@ -164,7 +164,7 @@ class LabelScorer(Saved, BaseEstimator):
 
     def shortlist(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
         """At most k labels for each row, the best by its score."""
-        raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist of its own")
+        raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist")
 
     def search(self, X: Any, *, n_jobs: int = 1) -> dict[str, Any]:
         """What `shortlist` and `score` share for some rows, as keyword arguments of both."""

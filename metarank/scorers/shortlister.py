@@ -77,17 +77,17 @@ class StandaloneShortlister(LabelScorer):
         seed = seed_of(self.random_state)
         if isinstance(X, TrainingView):
             if Y is not None:
-                raise ValueError("Y must be None where X is a TrainingView, which holds the labels")
+                raise ValueError("Y must be None if X is a TrainingView")
             view = X
         else:
             named = None
             if isinstance(X, Dataset):
                 if Y is not None:
-                    raise ValueError("Y must be None where X is a Dataset, which holds the labels")
+                    raise ValueError("Y must be None if X is a Dataset")
                 if X.X is None:
                     raise ValueError(
-                        "X must be a Dataset with features, this one has texts alone: vectorise them with "
-                        "metarank.data.TextVectorizer, or take MetaRanker"
+                        "X must be a Dataset with features, got only texts: use "
+                        "metarank.data.TextVectorizer, or MetaRanker"
                     )
                 named, X, Y = X if self.uses_names else None, X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)

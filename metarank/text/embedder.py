@@ -291,8 +291,8 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_real("id_penalty", self.id_penalty, 0, 1e6, "a number in [0, 1e6]")
         if self.id_penalty and self.combine in ("text", "gile"):
             raise ValueError(
-                f"id_penalty must be 0 for combine={self.combine!r}, whose labels have no vector of their "
-                f"own, got {self.id_penalty!r}"
+                f"id_penalty must be 0 for combine={self.combine!r}, without vectors of labels, got "
+                f"{self.id_penalty!r}"
             )
         for name in ("validation_fraction", "dropout"):
             check_real(name, getattr(self, name), 0, np.nextafter(1.0, 0.0), "a number in [0, 1)")
@@ -346,7 +346,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_is_fitted(self)
         names, combine = _read_texts(names, "names"), self.structure_["combine"]
         if combine == "id":
-            raise ValueError("names say nothing where combine='id'")
+            raise ValueError("names are not used with combine='id'")
         n_jobs = resolve_n_jobs(self.n_jobs)
         f_text = self.network_.encoded("name", self._tokens(names), n_jobs)
         alike = None

@@ -358,9 +358,8 @@ def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
             raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if by_name and values.dtype.kind in "biuf" and {*np.unique(values).tolist()} in ({0, 1}, {-1, 1}):
         raise ValueError(
-            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} "
-            f"and 1: of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a "
-            "model for each label, such as OneVsRestClassifier, is not needed around it"
+            f"{name} must hold all labels as a matrix (n, L), got one column of {values.min():g} and 1: use "
+            f"{name}.reshape(-1, 1) for one label, names for two classes, and no OneVsRestClassifier"
         )
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
@@ -437,8 +436,8 @@ def _listed(
     ids = _ids_of_numbers(labels, row_of, name)
     if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
-            f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
-            f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of this many columns"
+            f"{name} must hold label ids below {MOST_IMPLIED_LABELS} without a number of labels, got "
+            f"{ids.max()} at row {row_of[ids.argmax()]}: pass a matrix"
         )
     width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
     check_no_indicator(ids, rows, name)
@@ -492,7 +491,7 @@ def check_names_as_ids(names: list[str], what: str) -> None:
             raise ValueError(f"{what} must be names, got the empty {label!r}")
         check_writable(label, what)
         if bare in found:
-            how = "twice" if found[bare] == label else f"and {label!r}, which differ by blanks alone"
+            how = "twice" if found[bare] == label else f"and {label!r}, which differ only in blanks"
             raise ValueError(f"{what} must be names of one label each, got {found[bare]!r} {how}")
         found[bare] = label
 

@@ -128,7 +128,7 @@ class LabelTable:
                 raise ValueError(f"{self._unknown(label, parameter)}{where}{self._hint(label)}{self.advice}")
             if label in shared:
                 raise ValueError(
-                    f"{parameter} must name a label by its id where several share the name, got "
+                    f"{parameter} must name a label by its id if several share the name, got "
                     f"{label!r:.80}{where}, the name of labels {_listed(shared[label])}"
                 )
             found = ids[label]

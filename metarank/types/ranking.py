@@ -165,7 +165,7 @@ class Ranking:
         """Of a number the (label id, score) pairs of that row, without the padding, as iteration gives them;
         of a slice, a mask or several numbers the `Ranking` of those rows."""
         if isinstance(row, tuple):
-            raise TypeError(f"a Ranking is indexed by rows alone, got {row!r:.80}")
+            raise TypeError(f"a Ranking is indexed only by rows, got {row!r:.80}")
         if isinstance(row, Integral) and not isinstance(row, (bool, np.bool_)):
             listed = self.labels[row] >= 0
             return list(zip(self.labels[row][listed].tolist(), self.scores[row][listed].tolist()))

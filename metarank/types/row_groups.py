@@ -85,8 +85,8 @@ def check_whole_groups(groups: np.ndarray | None, fold: np.ndarray | None) -> No
     apart = np.flatnonzero(fold != fold[first][groups])
     if len(apart):
         raise ValueError(
-            "folds must keep the rows of a group in one fold, got rows "
-            f"{first[groups[apart[0]]]} and {apart[0]} of one group in two"
+            f"folds must keep groups together, got rows {first[groups[apart[0]]]} and {apart[0]} of one "
+            "group in two folds"
         )
 
 

@@ -76,7 +76,7 @@ def test_a_language_that_is_none_or_of_numbers_is_refused_before_any_work():
     for language in ("klingon", 3):
         with pytest.raises(ValueError, match="language must be"):
             MetaRanker(language=language).fit(None, None)
-    with pytest.raises(ValueError, match="language must be None where X holds no texts, got 'en'"):
+    with pytest.raises(ValueError, match="language must be None if X has no texts, got 'en'"):
         MetaRanker(language="en").fit(np.eye(4), [[0], [1], [0], [1]])
 
 

@@ -180,5 +180,5 @@ def test_bad_input(name):
     for value, error, rule in BAD[name]:
         with pytest.raises(error, match=f"{name} must {rule}"):
             MetaRanker(**QUICK).fit(TRAIN, **{name: value})
-    with pytest.raises(ValueError, match="folds must keep the rows of a group in one fold, got rows 0 and 1"):
+    with pytest.raises(ValueError, match="folds must keep groups together, got rows 0 and 1"):
         MetaRanker(**QUICK).fit(TRAIN, folds=np.arange(120) % 2, groups=GROUPS)

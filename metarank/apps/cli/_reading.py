@@ -83,7 +83,7 @@ def load_model(args: argparse.Namespace) -> MetaRanker:
     parts = needed_blocks(model.encoder_)
     if getattr(args, "text", None) is not None and [part.kind for part in parts] not in ([], ["text"]):
         names = ", ".join(column for part in parts for column in part.columns or [part.name])
-        raise ValueError(f"--text is for models of one text; this one takes the blocks {names}: give INPUT")
+        raise ValueError(f"--text needs a model of one text; this one takes the blocks {names}: give INPUT")
     if getattr(args, "propensity_weight", None) is not None:
         model.fitted_.propensity_weight = model.fitted_.checked_weight(args.propensity_weight)
     return model

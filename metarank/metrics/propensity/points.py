@@ -186,7 +186,7 @@ def fit_propensity(
     s = np.ones(x.shape) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if x.ndim != 1 or p.shape != x.shape or s.shape != x.shape:
         raise ValueError(
-            f"counts, propensities and sample_weight must be of one length, got shapes "
+            f"counts, propensities and sample_weight must have the same length, got shapes "
             f"{x.shape}, {p.shape}, {s.shape}"
         )
     if not n_points > math.e:

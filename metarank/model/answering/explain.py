@@ -131,7 +131,7 @@ class Explanation:
             cosine, place, n_labels = self.nearness
             last = max(1, min(_LAST_PLACE, int(_NEAREST_SHARE * n_labels)))
             is_near = cosine >= _LEAST_COSINE and place <= last
-            near = "means nearly the same as its name" if is_near else "meaning beside that of its name"
+            near = "means nearly the same as its name" if is_near else "similarity of meaning"
             lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
             lines.append("  nearest training points with this label:")
@@ -210,7 +210,7 @@ def explain_row(
     if row.n_rows != 1:
         raise ValueError(f"x must be one instance, got {row.n_rows} rows")
     if row.known is not None:
-        raise ValueError("known must be left out: what known labels change is not explained; use exclude")
+        raise ValueError("known must be left out: explanations do not cover it; use exclude")
     return _explained(answering, row, fitted.label_table.id_of(label, "label"), n_neighbors)
 
 

@@ -50,11 +50,11 @@ def score_model(
 ) -> float:
     """`MetaRanker.score`."""
     if isinstance(Y, Mapping) and not sp.issparse(Y):
-        raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
+        raise ValueError("Y must be the relevances of one objective, got a dict: score each separately")
     if isinstance(X, Dataset) and Y is None:
         Y = X
     elif isinstance(X, Dataset) and X.n_labels:
-        raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+        raise ValueError("Y must be left out if X is a Dataset with labels")
     evaluation = Evaluation(model, X, Y, propensity_weight=propensity_weight, **limits)
     values = metrics.per_row(evaluation.relevance, evaluation.scores(), "MAP")
     weight = check_sample_weight(sample_weight, len(values))

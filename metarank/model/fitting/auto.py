@@ -199,7 +199,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
         if isinstance(item, str) and item not in known:
             raise ValueError(f"{parameter} must be 'auto' or among {', '.join(sorted(known))}, got {item!r}")
         if not isinstance(item, (str, LabelScorer)) or (proposes and not getattr(item, "proposes", True)):
-            having = " with a shortlist() of their own" if proposes else ""
+            having = " with a shortlist()" if proposes else ""
             raise TypeError(
                 f"{parameter} must be 'auto', or hold names and subclasses of metarank.scorers.LabelScorer"
                 f"{having}, got {item!r}"

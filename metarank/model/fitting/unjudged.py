@@ -42,8 +42,8 @@ def believed_gains(
     probability[rejected] = 0
     drawn = hash_numbers(len(gains), seed + _DRAW_SHIFT) / 2.0**31 < probability
     note(
-        f"negatives: {np.count_nonzero(rejected)} rejected candidates; {100 * share:.0f} % of relevant pairs "
-        f"seem labelled, so that {np.count_nonzero(drawn)} unjudged ones count as relevant"
+        f"negatives: {np.count_nonzero(rejected)} rejected candidates; about {100 * share:.0f} % of "
+        f"relevant pairs are labelled, so {np.count_nonzero(drawn)} unjudged ones count as relevant"
     )
     labelled = gains[gains > 0]
     value = np.quantile(labelled, 0.5, method="lower") if len(labelled) else 0

@@ -73,9 +73,7 @@ def _label_free(given: TrainingInput, texts: LabelTexts) -> list[LabelScorer]:
     has["label-vectors"] = given.label_vectors is not None
     scorers = [known[name]() for name, there in has.items() if there]
     if not scorers:
-        raise ValueError(
-            "labels must have names, and X texts, or both vectors, to be compared where no row has labels"
-        )
+        raise ValueError("without Y, labels must have names and X texts, or both must have vectors")
     return scorers
 
 

@@ -49,7 +49,7 @@ class TwoSided(LabelVectorScorer):
 
     is_label_free = False
     reads_names = True
-    title: ClassVar[str] = "vectors of labels, and what rows teach of them"
+    title: ClassVar[str] = "vectors of labels, compared as learned"
     column: ClassVar[str] = "two_sided"
     saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, ("dv", "dv")))
 
