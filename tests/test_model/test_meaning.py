@@ -131,7 +131,7 @@ def test_a_saved_model_runs_no_code_of_a_folder_that_it_names(library, tmp_path,
     MetaRanker(encoder=str(tmp_path), **QUICK).fit(TEXTS, LABELS).save(tmp_path / "model")
     load(tmp_path / "model").rank(NEW)
     modules.write_text('[{"type": "evil.Pooling"}]')
-    with pytest.warns(UserWarning, match="evil.Pooling is no plain module: pass the encoder"):
+    with pytest.warns(UserWarning, match="evil.Pooling is not a plain module: use load"):
         load(tmp_path / "model")
     assert len(loads) == 2
     load(tmp_path / "model", encoder=str(tmp_path)).rank(NEW)
