@@ -1,4 +1,4 @@
-"""The scorers that propose labels and are used alone, and the label hierarchies some of them take."""
+"""The scorers that propose labels and also work alone, and label hierarchies."""
 
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.names.words import NameScorer as NameShortlister

@@ -1,4 +1,4 @@
-"""What a report of a fault should say of the machine and the installation."""
+"""Facts about the machine and the installation for bug reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_config(as_dict: bool = False) -> Any:
     Raises
     ------
     TypeError
-        If `as_dict` is no bool.
+        If `as_dict` is not a bool.
 
     Notes
     -----

@@ -20,7 +20,7 @@ def check_language(language: str | None, *, auto: bool = True) -> str | None:
     Raises
     ------
     ValueError
-        If it is no language that can be stemmed.
+        If it is not a language that can be stemmed.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def map_npy(path: Path) -> np.ndarray:
         raise ValueError(f"{dtype} {shape} does not fit the size of the .npy file")
     if size <= _READ_WHOLE:
         if len(content) != size:
-            raise ValueError("the .npy file was cut short while it was read")
+            raise ValueError("the .npy file was truncated while it was read")
         array = np.frombuffer(content, dtype, offset=header.end()).reshape(shape)
     else:
         # Plain arrays over the map: a part of a memmap is made several times as slowly as one of an array.

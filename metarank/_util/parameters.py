@@ -54,12 +54,12 @@ def one_target(Y: Any, y: Any) -> Any:
     ([[1]], [[1]])
     """
     if Y is not None and y is not None:
-        raise ValueError("Y and y are two names of one argument: give one of them")
+        raise ValueError("Y and y are two names of one argument: pass one of them")
     return Y if y is None else y
 
 
 def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None:
-    """Refuses what is no integer in [low, high]."""
+    """Refuses what is not an integer in [low, high]."""
     if type(value) is int and low <= value <= high:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -104,7 +104,7 @@ def seed_of(random_state: Any, most: int = _LARGEST) -> int:
 
 
 def check_real(name: str, value: Any, low: float, high: float, rule: str) -> None:
-    """Refuses what is no number in [low, high], in the words of `rule`."""
+    """Refuses what is not a number in [low, high], in the words of `rule`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {rule}, got {value!r}")
     if not low <= float(value) <= high:

@@ -76,7 +76,7 @@ class _Part:
 def as_part(stage: str, start: float, share: float) -> Iterator[None]:
     """Reports inside the block are of a part of the work, which fills `share` of the whole from `start` on.
 
-    Listeners are told `stage` at once, and before the part's own stages.
+    Listeners get `stage` at once, and before the part's own stages.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def in_turn(work: Callable[[T], R], items: Sequence[T], stage: Callable[[T], str
 
 
 def is_heard() -> bool:
-    """Whether anybody listens: work may be cut into more parts, of the same result, so that it is told of."""
+    """Whether progress is shown: work may then be split into more parts, with the same result."""
     listener = _listener.get()
     while isinstance(listener, _Part):
         listener = listener.outer
@@ -249,7 +249,7 @@ def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
 def shows_progress(fit: Callable[P, R]) -> Callable[P, R]:
     """A `fit` that shows its progress if the estimator's `verbose` says so.
 
-    Underflow is no error inside, whatever `np.seterr` says: a number that is too small is 0.
+    Underflow is not an error inside, whatever `np.seterr` says: a number that is too small is 0.
     """
 
     @functools.wraps(fit)

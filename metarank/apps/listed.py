@@ -15,7 +15,7 @@ def listed(
     ranking: Ranking, table: LabelTable, probable: sp.csr_matrix | None, kept: sp.csr_matrix | None
 ) -> Iterator[list[dict[str, Any]]]:
     """Of each row its labels, best first: label, name, score and, as far as they are known, the probability
-    and whether a cut has kept it."""
+    and whether it is in the label set."""
     for row, pairs in enumerate(ranking):
         probability, above = _of_row(probable, row), _of_row(kept, row)
         yield [

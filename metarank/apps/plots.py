@@ -90,20 +90,20 @@ def precision_recall(report: Report, ax: Axes | None = None) -> Axes:
 
 
 def calibration(report: Report, ax: Axes | None = None) -> Axes:
-    """How often forecasts come true: the share found relevant over the probability forecast, by bins."""
+    """Calibration: the share of relevant pairs over the predicted probability, by bins."""
     ax, r = _axes(ax), report.reliability
     if r is None or not r.counts.sum():
         raise ValueError("report must have probabilities, got none")
     ax.plot([0, 1], [0, 1], "--", color=_SOFT, label="exact")
     filled = r.counts > 0
     ax.plot(r.forecast[filled], r.observed[filled], "o-", color=COLOURS[0], label="forecasts")
-    return _dressed(ax, "probability forecast", "share found relevant")
+    return _dressed(ax, "probability forecast", "share that is relevant")
 
 
 def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
     """The trade-offs of `pareto_front`: two objectives as a plane, more as parallel coordinates.
 
-    What another model dominates is faint; the knee, and the models of one objective alone, are marked.
+    Dominated models are faint; the knee and the models of single objectives are marked.
     """
     ax = _axes(ax)
     (_plane if len(trade_offs.objective_names) == 2 else _parallel)(trade_offs, ax)
@@ -112,17 +112,17 @@ def front(trade_offs: ParetoFront, ax: Axes | None = None) -> Axes:
 
 
 def examination(found: Diagnosis | MultiObjectiveRanker, ax: Axes | None = None) -> Axes:
-    """How often each place is looked at, by a diagnosis or a fitted ranker that was given places.
+    """The examination probability of each position, from a diagnosis or a fitted ranker.
 
     Raises
     ------
     ValueError
-        If it was given none.
+        If there were no positions.
     """
     curve = getattr(found, "position_propensity", getattr(found, "position_propensity_", None))
     if curve is None:
         raise ValueError("found must have been given position, got one without")
-    return _lines(ax, {"looked at": curve}, range(1, len(curve) + 1), "place", "probability, relative")
+    return _lines(ax, {"examined": curve}, range(1, len(curve) + 1), "position", "probability, relative")
 
 
 def _axes(ax: Axes | None) -> Any:
@@ -205,4 +205,4 @@ def _parallel(trade_offs: ParetoFront, ax: Any) -> None:
     ax.set_yticks([])
     ax.grid(axis="x", color=_SOFT)
     ax.set_frame_on(False)
-    ax.set_xlabel(f"{_METRIC[trade_offs.metric]}, an axis an objective; a line a model; the knee is broad")
+    ax.set_xlabel(f"{_METRIC[trade_offs.metric]}, an axis per objective; a line per model; the knee is broad")

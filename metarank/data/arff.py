@@ -44,8 +44,8 @@ class _Attribute(NamedTuple):
         """Column and number of a value."""
         if text == "?":
             raise ValueError(
-                f"attribute {self.name!r} has a missing value: put a number in its place, or write the "
-                "file as CSV, where --number-columns (number_columns=) takes empty cells"
+                f"attribute {self.name!r} has a missing value: fill it, or use CSV with --number-columns "
+                "(number_columns=)"
             )
         try:
             return self.cells[text] if self.cells else (self.column, float(text))
@@ -173,14 +173,13 @@ def _label_attributes(path: Path, relation: str, attributes: list[_Attribute]) -
         wanted = {e.attrib["name"] for e in elements if e.tag.endswith("label") and "name" in e.attrib}
         labels = [a for a in attributes if a.name in wanted]
         if absent := wanted - {a.name for a in labels}:
-            raise ValueError(f"{beside} names the label {min(absent)!r}, which is no attribute")
+            raise ValueError(f"{beside} names the label {min(absent)!r}, which is not an attribute")
     elif (count := _LABEL_COUNT.search(relation)) is not None:
         k = int(count[1])
         labels = attributes[:k] if k >= 0 else attributes[k:]
     else:
         raise ValueError(
-            f"which attributes are labels? Put {stem}.xml beside the file, or write '-C k' into the "
-            "relation's name"
+            f"the labels are not marked: put {stem}.xml next to the file, or '-C k' into the relation's name"
         )
     if not labels:
         raise ValueError("there are no labels")

@@ -244,7 +244,7 @@ def scaled(features: Features, factor: float) -> Features:
 def _check_parts(known: Known) -> None:
     names = [part.name for part in known.parts]
     if len(set(names)) < len(names):
-        raise ValueError(f"parts must have names of their own, got {names}")
+        raise ValueError(f"parts must have distinct names, got {names}")
     if known.n_features != sum(part.encoder.n_features for part in known.parts if part.weight > 0):
         raise ValueError(f"n_features must be that of the parts, got {known.n_features}")
 

@@ -36,14 +36,14 @@ _ROW: Where = "row {}".format
 
 
 class Blocks(Mapping[str, Any]):
-    """Named parts of n instances, each with one entry a row.
+    """Named parts of n instances, each with one entry per row.
 
     Parameters
     ----------
     parts : mapping of name to data
         Data by kind: "text": list of n str; "vector": float32 array (n, d); "numbers": float32 array (n, d),
         NaN where a number is missing; "categories": object array (n, d) of str, None where missing; "sparse":
-        float32 CSR (n, d). See `Blocks.of`, which makes them from what users have.
+        float32 CSR (n, d). `Blocks.of` makes them from other forms.
     kinds : mapping of name to kind
     columns : mapping of name to list of str
         Names of the columns of blocks of numbers and categories.
@@ -71,7 +71,7 @@ class Blocks(Mapping[str, Any]):
         self.n_rows: int = int(next(iter(lengths.values()), 0))
         if other := next((name for name, n in lengths.items() if n != self.n_rows), None):
             raise ValueError(
-                f"the blocks of X must have one entry a row: {next(iter(lengths))!r} has {self.n_rows}, "
+                f"the blocks of X must have as many rows: {next(iter(lengths))!r} has {self.n_rows}, "
                 f"{other!r} has {lengths[other]}"
             )
 
@@ -86,8 +86,8 @@ class Blocks(Mapping[str, Any]):
             matrix (n, d). Of a table, a column of texts is a block, and so is a column of lists of numbers
             (a vector); all columns of numbers are the block "numbers", all categories "categories".
         kinds : dict of name to "text", "vector", "numbers", "categories" or "sparse"
-            What blocks, or columns of a table, are where this rule errs. A column for which it is given is a
-            block of its own.
+            Kinds of blocks, or of columns of a table, that differ from these rules. Such a column is a
+            separate block.
 
         Notes
         -----
@@ -99,7 +99,7 @@ class Blocks(Mapping[str, Any]):
         ------
         ValueError, TypeError
             If blocks have different numbers of rows, a value is infinite, a vector holds NaN, or a block is
-            none of these kinds. The message names the block.
+            of no such kind. The message names the block.
         """
         if isinstance(X, Blocks):
             return X
@@ -133,17 +133,17 @@ class Blocks(Mapping[str, Any]):
         Parameters
         ----------
         X : dict, table or Blocks
-            The columns of `Blocks` of numbers and categories may stand in other blocks, as a file has them.
+            In `Blocks`, columns of numbers and categories may be in other blocks, as in a file.
         kinds : mapping of name to kind
         columns : mapping of name to list of str
             The columns of blocks of numbers and categories.
         optional : collection of str
-            Blocks that may be missing; they are read where they are given.
+            Blocks that may be missing.
 
         Raises
         ------
         ValueError, TypeError
-            If a block or column is missing, there is one more, or one does not suit its kind.
+            If a block or column is missing, unknown, or does not fit its kind.
         """
         if isinstance(X, Blocks) and (X.kinds, X.columns) == (kinds, columns):
             return X
@@ -218,9 +218,9 @@ class Blocks(Mapping[str, Any]):
 def grouped(
     given: Mapping[str, Any], kinds: Mapping[str, str], named: Collection[str] = (), where: Where = _ROW
 ) -> Blocks:
-    """Columns as blocks: one of all numbers, one of all categories, but for the columns `named`.
+    """Columns as blocks: one of all numbers, one of all categories, except the columns `named`.
 
-    A block of several columns comes where the first of them stands. `where` names a row in messages.
+    A block of several columns has the position of its first one. `where` names a row in messages.
     """
     groups: dict[str, list[str]] = {}
     of: dict[str, str] = {}
@@ -247,7 +247,7 @@ def _of_groups(
 
 
 def holds_blocks(X: Any) -> bool:
-    """Whether X is `Blocks`, a dict, or a data frame with a column that is not of numbers."""
+    """Whether X is `Blocks`, a dict, or a data frame with a column that is not numeric."""
     if isinstance(X, np.ndarray) or sp.issparse(X):  # a sparse matrix may be a dict too
         return False
     if isinstance(X, Mapping):
@@ -268,7 +268,7 @@ def _by_name(X: Any, rule: str = "X must be a dict of blocks or a data frame") -
         raise TypeError(f"{rule}, got {type(X).__name__}")
     twice = first_repeated([name for name, _ in columns])
     if twice is not None:
-        raise ValueError(f"X must have columns with names of their own, {twice!r} occurs twice")
+        raise ValueError(f"X must have distinct column names, got {twice!r} twice")
     return dict(columns)
 
 
@@ -322,18 +322,18 @@ def part_of(kind: str, name: str, data: Any, where: Where = _ROW) -> tuple[Any, 
     if kind == "sparse":
         return check_features(data, layout="sparse", min_rows=0, name=called), []
     if kind == "text":
-        return _cells(data, _text, called, "a text a row", where), []
+        return _cells(data, _text, called, "a text per row", where), []
     if kind == "vector":
         if flat:
-            rows = _cells(data, vector_of, called, "a vector a row", where)
+            rows = _cells(data, vector_of, called, "a vector per row", where)
             wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
             if wrong is not None:
                 raise ValueError(
-                    f"{called} must hold vectors of one width, got {len(rows[0])} numbers at {where(0)} and "
-                    f"{len(rows[wrong])} at {where(wrong)}"
+                    f"{called} must hold vectors of one width, got {len(rows[0])} and {len(rows[wrong])} "
+                    f"numbers, at {where(0)} and {where(wrong)}"
                 )
             data = np.array(rows, np.float64) if rows else np.zeros((0, 1))
-        hint = f"numbers that may be missing are no vector: data.Blocks.of(X, {{{name!r}: 'numbers'}})"
+        hint = f"vectors have no missing numbers: data.Blocks.of(X, {{{name!r}: 'numbers'}})"
         return check_features(data, layout="dense", min_rows=0, name=called, nan_hint=hint), []
     columns = _columns_in(name, data, called)
     if kind == CATEGORIES:
@@ -398,9 +398,9 @@ def number_of(cell: Any) -> float:
 
 
 def category_of(value: Any) -> str | None:
-    """The category in a cell; None where nothing is there.
+    """The category in a cell; None if it is empty.
 
-    A whole number is the same category however it is stored, and so is a truth value, which is no number.
+    Whole numbers are the same category in any type, as are truth values, which are not numbers.
 
     Raises
     ------
@@ -426,10 +426,10 @@ def category_of(value: Any) -> str | None:
 
 
 def _check_rows(called: str, data: Any) -> None:
-    """TypeError unless it has an entry a row."""
+    """TypeError unless it has an entry per row."""
     flat = hasattr(data, "__len__") and not isinstance(data, (str, bytes, Mapping, Set))
     if not (flat or sp.issparse(data)) or getattr(data, "ndim", 1) == 0:
-        raise TypeError(f"{called} must hold one entry a row, got {data!r:.80}")
+        raise TypeError(f"{called} must hold one entry per row, got {data!r:.80}")
     if getattr(data, "ndim", 1) > 2:
         raise ValueError(f"{called} must have shape (n, d), got {data.shape}")
 

@@ -98,8 +98,8 @@ def decode(content: bytes, path: object, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path}: line {line} is not {encoding.upper()} ({error.reason}): encoding names another, such "
-            "as 'latin-1' or 'cp1252'"
+            f"{path}: line {line} is not {encoding.upper()} ({error.reason}): set encoding, such as "
+            "'latin-1' or 'cp1252'"
         ) from None
 
 
@@ -108,6 +108,4 @@ def check_encoding(encoding: str) -> None:
     try:
         codecs.lookup(encoding)
     except (LookupError, TypeError):
-        raise ValueError(
-            f"encoding must be a name that Python knows, such as 'latin-1', got {encoding!r}"
-        ) from None
+        raise ValueError(f"encoding must be known to Python, such as 'latin-1', got {encoding!r}") from None

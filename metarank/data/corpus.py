@@ -33,14 +33,14 @@ def read_corpus(
     path : path of a file, plain or compressed (gz, xz, bz2, zst), or of a folder
         The ending decides. `.csv`: the columns "text" and "subject_uris", URIs separated by blanks. `.jsonl`:
         objects with "text" and "subjects", a list of objects with "uri" or else "label". A folder: a document
-        is a `.txt` file, with its subjects in the `.tsv` (``<uri>``, tab, name a line) or else `.key` file (a
-        name a line) of the same stem, or a `.json` file with such an object. Any other file is TSV without a
-        header: the text, a tab, and URIs separated by blanks; quotes are characters like others. A URI may
-        stand in angle brackets. Blank lines are no documents.
+        is a `.txt` file, with its subjects in the `.tsv` (``<uri>``, tab, name in each line) or else `.key`
+        file (a name per line) of the same stem, or a `.json` file with such an object. Any other file is TSV
+        without a header: the text, a tab, and URIs separated by blanks; quotes are characters like others. A
+        URI may be in angle brackets. Blank lines are skipped.
     vocabulary : LabelDescriptions or None
-        As `read_vocabulary` gives it. Y has a column for each label of it, in its order, those without a row
-        too. Subjects that it lacks are labels at its end, with a warning that counts them, so that results
-        are judged against all subjects. Without one labels are the URIs and names of the corpus, sorted.
+        See `read_vocabulary`. Y has a column for each of its labels, in its order, even without a row.
+        Unknown subjects are added at the end, with a warning, so that evaluation counts all subjects. Without
+        a vocabulary, labels are the URIs and names of the corpus, sorted.
     name : str or None
         Name of the data set; None takes the stem of the file or the name of the folder.
 
@@ -52,8 +52,8 @@ def read_corpus(
     Raises
     ------
     ValueError
-        If there is no document; if a line is malformed (file and line are named); if no subject is in the
-        vocabulary; if a name stands for several of its labels; or if the file is a vocabulary.
+        If there is no document; if a line is malformed (the message has file and line); if no subject is in
+        the vocabulary; if several labels share a name; or if the file is a vocabulary.
 
     Examples
     --------
@@ -102,25 +102,25 @@ def corpus_of(
 
 
 def is_corpus(table: Table) -> bool:
-    """Whether a table is beyond doubt one of documents with subjects."""
+    """Whether a table clearly holds documents with subjects."""
     first = next((cell for cell in table.columns.get(SUBJECTS, ()) if cell), None)
     is_listed = isinstance(first, list) and isinstance(first[0], dict)
     return TEXT in table.columns and (URIS in table.columns or is_listed)
 
 
 def is_corpus_folder(path: Path) -> bool:
-    """Whether a folder holds documents, and no model."""
+    """Whether a folder holds documents, not a model."""
     return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
 
 
 def is_tsv(content: bytes) -> bool:
-    """Whether a file is beyond doubt a TSV of documents, with URIs in one of its first lines."""
+    """Whether a file is clearly a TSV of documents, with URIs in one of its first lines."""
     head = b"".join(content[: 1 << 20].splitlines(keepends=True)[:50])
     return _TSV_LINE.search(head.decode("utf-8", "replace")) is not None
 
 
 def table_of_tsv(text: str, name: str) -> Table:
-    """A line a document: its text, a tab, and URIs with blanks between them."""
+    """A line per document: its text, a tab, and URIs with blanks between them."""
     lines = [line.rstrip("\n").partition("\t") for line in io.StringIO(text, newline=None) if line.strip()]
     if lines and re.fullmatch(_URI, lines[0][0]):
         raise ValueError("the file holds a vocabulary, not documents: read_vocabulary, or --vocab, reads it")

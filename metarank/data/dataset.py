@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.blocks import Blocks, holds_blocks
-from metarank.data.separators import AUTO, check_separator, cut_labels
+from metarank.data.separators import AUTO, check_separator, split_labels
 from metarank.types.checks import check_features, check_labels, check_same_order, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import relabeled
@@ -26,39 +26,39 @@ class Dataset:
     Parameters
     ----------
     X : features (n, d) or None
-        Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
-        is only text. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
+        Kept as float32, dense or CSR by density. None if there
+        are only texts. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
         `Blocks`, is kept as `Blocks`.
     Y : labels of the n instances, or None
-        A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
-        L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
-        labels "7" and "100", unless `n_labels` or `label_names` make them positions in [0, L).
+        A matrix (n, L), lists of labels, or one class per row; kept as float32 CSR (n, L). None: no labels,
+        L = 0. Integers in lists and classes are names, in order of value: [[7], [100]] has the two
+        labels "7" and "100". With `n_labels` or `label_names` they are label ids in [0, L).
     label_names : sequence of str (L) or None
         Names of all labels, in the order of their ids. Labels of a matrix may share names.
     feature_names : sequence of str (d) or None
     texts : sequence of str (n) or None
-        Raw text of each instance, from which a model learns; X is then None.
+        Raw text of each instance, for training; X is then None.
     label_texts : sequence of str (L) or None
         A longer description of each label.
     name : str
     titles : sequence of str (n) or None
         A name of each instance for display, in explanations and reports.
     n_labels : int or None
-        L, where Y is lists of integers that are positions of labels.
+        L, if the integers in lists of Y are label ids.
     label_separator : str or None
-        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "list",
+        Separator of the labels in one cell, if Y is a column of texts: any text, "whitespace", "list",
         "<>", None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute
-        holds the separator that was used; "auto" where there were no texts.
+        holds the separator that was used; "auto" if there are no texts.
     text_columns : sequence of str or None
-        The columns of a file that the texts were joined from, where they were named: a model reads later
-        files by them.
+        The columns of a file that were joined into texts, if given: a model reads later files the same
+        way.
     label_names_are_ids : bool
-        Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
+        Whether the label names are only integer ids, which a model does not search in texts. Set if Y is
         lists of integers.
     labels : LabelDescriptions or None
-        What is known of the labels, such as `metarank.data.read_labels` reads. All labels of the table are
-        labels of the data set, in the order of the table; Y names them by id or name, and a matrix without
-        `label_names` has a column for each. Labels that the table lacks follow, with a warning. `label_names`
+        A table of labels, see `metarank.data.read_labels`. All its labels are labels of the data set, in its
+        order; Y names them by id or name, and a matrix without `label_names` has a column for each. Labels
+        that are not in the table follow, with a warning. `label_names`
         and `label_texts` are then those of the table.
 
     Raises
@@ -70,7 +70,7 @@ class Dataset:
     --------
     >>> ds = Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy")
     >>> ds
-    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels per row)
     >>> ds.take([1]).Y.toarray()
     array([[1., 1.]], dtype=float32)
     """
@@ -106,13 +106,10 @@ class Dataset:
         text_columns: Sequence[str] | None = None,
     ) -> None:
         if X is not None and texts is not None:
-            raise ValueError(
-                "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
-                "the texts as titles, which are for display"
-            )
+            raise ValueError("X and texts must not both be given: pass texts for display as titles")
         for row, text in enumerate(texts if texts is not None else ()):
             if not isinstance(text, str):
-                raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
+                raise TypeError(f"texts must hold a text per row, got {text!r:.80} at row {row}")
         check_same_order(X=X, Y=Y)
         if X is not None:
             X = Blocks.of(X) if holds_blocks(X) else check_features(X, min_rows=0, nan_hint=MISSING)
@@ -120,7 +117,7 @@ class Dataset:
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
         Y = sp.csr_matrix((n_rows, n_labels or 0), dtype=np.float32) if Y is None else Y
-        Y, separator = cut_labels(Y, check_separator(label_separator))
+        Y, separator = split_labels(Y, check_separator(label_separator))
         Y, names, kind = check_labels(
             Y, n_rows=n_rows, n_labels=n_labels, label_names=label_names, allow_no_labels=True
         )
@@ -162,7 +159,7 @@ class Dataset:
 
     @property
     def is_graded(self) -> bool:
-        """Whether a relevance other than 0 and 1 occurs."""
+        """Whether Y has a relevance other than 0 and 1."""
         return bool(np.any(self.Y.data != 1))
 
     def take(self, rows: Any) -> Dataset:
@@ -206,22 +203,22 @@ class Dataset:
         if s["blocks"] is not None:
             features = f"blocks {', '.join(f'{name} ({kind})' for name, kind in s['blocks'].items())}"
         parts = [f"{self.n_rows:,} rows", features, f"{self.n_labels:,} labels",
-                 f"{s['labels_per_row']:.2f} labels a row"]  # fmt: skip
+                 f"{s['labels_per_row']:.2f} labels per row"]  # fmt: skip
         parts += ["graded"] if self.is_graded else []
         parts += ["with text"] if self.texts is not None else []
         return f"Dataset({self.name!r}: {', '.join(parts)})"
 
 
 def _check_table(labels: Any, label_texts: Sequence[str] | None) -> None:
-    """Refuse what is no table of labels, and other texts of labels beside it."""
+    """Refuse what is not a table of labels, and other texts of labels beside it."""
     if not isinstance(labels, LabelDescriptions):
-        raise TypeError(f"labels must be a LabelDescriptions, as data.read_labels gives, got {labels!r:.80}")
+        raise TypeError(f"labels must be a LabelDescriptions, see data.read_labels, got {labels!r:.80}")
     if label_texts is not None and list(label_texts) != labels.descriptions:
-        raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
+        raise ValueError("label_texts must be left out with labels, which has descriptions")
 
 
 def _strings(field: str, values: Sequence[Any] | None, expected: int) -> list[str] | None:
-    """A field of the data set as a list of so many strings."""
+    """A field of the data set as a list of this many strings."""
     if values is None:
         return None
     if len(values) != expected:
@@ -247,7 +244,7 @@ def from_texts(
     Raises
     ------
     TypeError
-        If `texts` is one string, or an entry is not a string (its position is named).
+        If `texts` is one string, or an entry is not a string; the message has its position.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""`InputEncoder`: whatever the user passes as X becomes the features the scorers see.
+"""`InputEncoder`: turns X in any form into the features of the scorers.
 
 It is fitted once and saved with the model, so that a new instance (a row of
-numbers, a data frame, or a text a person typed) goes through the same interface as
-the training rows did.
+numbers, a data frame, or a text a person typed) is encoded in the same way as
+the training rows.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class InputEncoder(Saved):
     Parameters
     ----------
     language : str or None
-        As of `TextVectorizer`, for texts.
+        As in `TextVectorizer`, for texts.
 
     Attributes
     ----------
     vectorizer : TextVectorizer or None
-        Set where the model was trained on raw texts.
+        Set if the model was trained on raw texts.
     layout : "dense" or "sparse"
-        Path the training features took; new rows take the same.
+        Layout of the training features, and of new rows.
     n_features : int
     names : list of str or None
-        Column names, where the training features were a data frame whose columns have names.
+        Column names, if the training features were a data frame with named columns.
     transform : FeatureTransform
     words, idf : list of str and float32 array (d,), or None
-        What the features stand for and what they weigh in label texts, where these are bags of words.
+        The words of the features, and their weights in label texts, if the features are bags of words.
     """
 
     n_features: Annotated[int, Declared("", size="d")] = 0
@@ -120,7 +120,7 @@ class InputEncoder(Saved):
         ------
         ValueError, TypeError
             If X has another width than the training features, holds NaN or infinity,
-            or is text where the model was trained on numbers (or the reverse).
+            or is text but the model was trained on numbers (or the reverse).
         """
         texts = None if isinstance(X, sp.csr_matrix) else texts_of(X)
         if self.vectorizer is not None:
@@ -128,20 +128,17 @@ class InputEncoder(Saved):
                 texts = []
             if texts is None:
                 raise TypeError(
-                    "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
-                    f"got {type(X).__name__}"
+                    "X must be a list of texts or a Dataset with texts, as in training, got "
+                    f"{type(X).__name__}"
                 )
             return self.vectorizer.transform(texts)
         if texts or (isinstance(X, Dataset) and X.X is None):
-            raise TypeError(
-                "X must hold numeric features, since this model was trained on numbers; got texts"
-            )
+            raise TypeError("X must hold numbers, as in training, got texts")
         X = X.X if isinstance(X, Dataset) else X
         for i, (name, known) in enumerate(zip(_column_names(X) or (), self.names or ())):
             if name != known:
                 raise ValueError(
-                    f"X must have the columns seen in fit, in their order: column {i} is {name!r}, "
-                    f"was {known!r}"
+                    f"X must have the columns of fit, in their order: column {i} is {name!r}, was {known!r}"
                 )
         if not hasattr(X, "shape") and _is_empty(X):
             X = np.zeros((0, self.n_features), np.float32)
@@ -281,6 +278,6 @@ def texts_of(X: Any) -> list[str] | None:
     if isinstance(X, Sequence) and any(isinstance(text, str) for text in X):
         for row, text in enumerate(X):
             if not isinstance(text, str):
-                raise TypeError(f"X must hold a text a row, got {text!r} at row {row}")
+                raise TypeError(f"X must hold a text per row, got {text!r} at row {row}")
         return list(X)
     return None

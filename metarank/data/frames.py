@@ -10,7 +10,7 @@ import numpy as np
 
 from metarank.data.blocks import Blocks, grouped, number_of
 from metarank.data.dataset import Dataset
-from metarank.data.separators import AUTO, check_separator, cut_column
+from metarank.data.separators import AUTO, check_separator, split_column
 from metarank.data.tables import (
     Names,
     Table,
@@ -50,13 +50,12 @@ class Roles:
         check_separator(self.label_separator)
         if self.text_column and self.of_blocks:
             raise ValueError(
-                "text_column joins its columns into the one text of a row: with blocks, text_columns names "
-                f"those that are blocks, got text_column={self.text_column!r} too"
+                f"with blocks, give text_columns instead of text_column, got {self.text_column!r}"
             )
         if self.feature_columns and self.of_blocks:
             raise ValueError(
-                "feature_columns makes one matrix of its columns: with blocks, number_columns names those of "
-                f"the block of numbers, got feature_columns={list(self.feature_columns)!r:.60} too"
+                "with blocks, give number_columns instead of feature_columns, got "
+                f"{list(self.feature_columns)!r:.60}"
             )
         if self.label_columns is not None and self.labels_column is not None:
             raise ValueError("label_columns and labels_column exclude each other, got both")
@@ -87,7 +86,7 @@ class Roles:
             for column in named:
                 if taken.setdefault(column, parameter) != parameter:
                     raise ValueError(
-                        f"a column is one block, got {column!r} for {taken[column]} and {parameter}"
+                        f"a column must be in one block, got {column!r} for {taken[column]} and {parameter}"
                     )
         return {c: BLOCKS[taken[c]] for c in table.columns if taken.get(c) in BLOCKS}
 
@@ -110,8 +109,8 @@ class Roles:
             texts = [c for c in TEXT_COLUMNS if c in present and table.holds_text(c)]
             if not texts and not any(map(table.is_typed_number, present)):
                 raise ValueError(
-                    f"no column of numbers or of text was found among {listed(table.columns)}: "
-                    "name those of the text with text_column, of numbers with number_columns"
+                    f"no column of numbers or of text was found among {listed(table.columns)}: give "
+                    "text_column or number_columns"
                 )
         return replace(found, text_column=texts)
 
@@ -136,35 +135,35 @@ def from_frame(
     ----------
     frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or anything with the Arrow stream interface
     label_columns : sequence of str or None
-        Columns of relevances, one a label (0 and 1, or grades); their names become the label names.
+        Columns of relevances, one per label (0 and 1, or grades); their names become the label names.
     labels_column : str or None
         One column with each row's labels: lists of names or of integer ids, texts of one or several names, or
-        one id a row. A null is a row without labels.
+        one id per row. A null is a row without labels.
     text_column : str, sequence of str or None
         Columns of text, joined by a line break; nulls count as empty.
     feature_columns : sequence of str or None
-        Numeric or boolean columns that make X; None takes all such columns not used otherwise. Beside a
-        `text_column`, [] leaves the numbers out; for both, make blocks of them.
+        Numeric or boolean columns that make X; None takes all such columns not used otherwise. With a
+        `text_column`, [] leaves the numbers out; for both, make blocks.
     label_separator : str or None
         Separator of the names in one text of `labels_column`: any text, "whitespace", "list", "<>", None for
-        one name a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
+        one name per cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
     text_columns, vector_columns : str, sequence of str or None
-        Columns of which each is a block of its own: texts; vectors, as a list of numbers in each cell, in a
-        text as JSON or with blanks between them. If any column is named as a block, X is `Blocks`, and
-        `text_column` and `feature_columns` are not given.
+        Columns that are separate blocks: texts; vectors, as a list of numbers in each cell, in texts as JSON
+        or separated by blanks. With any block, X is `Blocks`, and `text_column` and `feature_columns` are not
+        given.
     number_columns, category_columns : str, sequence of str or None
-        Columns that together are the block "numbers", where a missing number is NaN, or "categories". Beside
-        other blocks, `number_columns=None` takes every column of numbers that is nothing else, [] none.
+        Columns that together are the block "numbers", where a missing number is NaN, or "categories". With
+        other blocks, `number_columns=None` takes all other columns of numbers, [] none.
 
     Raises
     ------
     TypeError
         If `frame` is not a table.
     ValueError
-        If both kinds of label columns are given, if texts stand beside numbers, if one column is both text
-        and labels, if a column is missing (the message lists those present) or has the wrong type, or if a
-        feature is null, NaN or infinite.
+        If both kinds of label columns are given, if there are both texts and numbers, if one column is both
+        text and labels, if a column is missing (the message lists those present) or has the wrong type, or if
+        a feature is null, NaN or infinite.
 
     Notes
     -----
@@ -175,7 +174,7 @@ def from_frame(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"size": [1.5, 2.0], "tags": [["red"], ["red", "round"]]})
     >>> from_frame(frame, labels_column="tags")
-    Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
+    Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels per row)
     """
     roles = Roles(label_columns, labels_column, text_column, feature_columns, label_separator,
                   text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
@@ -203,9 +202,9 @@ def dataset_of(table: Table, roles: Roles, name: str, *, usual: bool = False, te
         features = [c for c in table.columns if c not in {*texts, *labels} and table.is_typed_number(c)]
     if texts and features:
         raise ValueError(
-            f"a model reads texts or numbers, got text_column {shown(texts)} beside numbers in "
-            f"{shown(features)}: text_columns makes blocks of both, feature_columns=[] leaves out the "
-            "numbers (as text_column does where `load` or --text-column has it), text_column=[] the text"
+            f"X must be texts or numbers, got text_column {shown(texts)} and numbers in {shown(features)}: "
+            "text_columns makes blocks of both, feature_columns=[] (or --text-column) drops numbers, "
+            "text_column=[] texts"
         )
     X: Any = _matrix(table, features, "feature_columns") if features else None
     read = {*texts, *labels, *features}
@@ -220,7 +219,7 @@ def dataset_of(table: Table, roles: Roles, name: str, *, usual: bool = False, te
         check_names_as_ids(labels, parameter)
         Y = _matrix(table, labels, parameter)
     elif labels:
-        Y, separator = cut_column(
+        Y, separator = split_column(
             table.cells(labels[0]), separator, column=f"{table.name}, column {labels[0]!r}", where=table.where
         )
     return Dataset(

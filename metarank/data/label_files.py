@@ -38,8 +38,8 @@ def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
         "id", "name", "alternative_names", "description", "parents", "related" and "vector", or the other
         spellings of `metarank.data.label_files.COLUMNS`, such as those of SKOS. "id" or "name" is required.
     **columns : str or None
-        The column of a role under another name, ``read_labels(path, name="label_fi")``; or None for a column
-        that is not read, ``note=None``. Any other column is an error.
+        Another column for a role, ``read_labels(path, name="label_fi")``, or None for a column that is not
+        read, ``note=None``. Any other column is an error.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
     Raises
     ------
     ValueError, TypeError
-        If neither "id" nor "name" is there, there is a column of another name, a cell has another form (its
-        column and row are named), or `LabelDescriptions` refuses the table.
+        If there is neither "id" nor "name", a column is unknown, a cell is malformed (the message has its
+        column and row), or `LabelDescriptions` raises.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
     instead = {other for role in named for other in COLUMNS[role]}
     if unknown := [column for column in more if column not in instead]:
         raise ValueError(
-            f"labels must have no column but {', '.join(COLUMNS)}, got {unknown[0]!r} (read_labels leaves it "
-            f"out with {unknown[0]}=None, or reads it as another: name={unknown[0]!r})"
+            f"labels must have only the columns {', '.join(COLUMNS)}, got {unknown[0]!r}: read_labels drops "
+            f"it with {unknown[0]}=None, or reads it as name={unknown[0]!r}"
         )
     table.left_out(more)
     out: dict[str, list[Any]] = {}

@@ -41,20 +41,19 @@ class Encoder(Saved):
     Parameters
     ----------
     model : str, path, or object with ``encode(list of str) -> array (n, d)``
-        A name or path is loaded by whichever of sentence-transformers and model2vec (the extra ``encoder``)
-        is installed and knows it. They look where they always do: their caches and offline switches hold.
+        A name or path is loaded by sentence-transformers or model2vec (the extra ``encoder``), whichever is
+        installed and knows it, with their caches and offline settings.
     fields : sequence of str, optional
         The text fields of an instance that are encoded, one below the other in this order; all by default.
     cache_dir : path or None, optional
         Where vectors are kept for later fits, by text and encoder: by default the folder that the environment
-        variable METARANK_CACHE names, or else ``metarank`` in the user's folder of caches. None keeps none.
-        Vectors of an object are never kept.
+        variable METARANK_CACHE names, or ``metarank`` in the user's cache folder. None: no cache. Vectors of
+        an object are never cached.
 
-    Notes
-    -----
-    Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than the encoder
-    reads is cut by the encoder. Equal texts are encoded once. The last digits of a vector may change with the
-    machine and the threads of torch, and, where `alone` is false, with the texts that are encoded with it.
+    Notes ----- Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than
+    the encoder reads is truncated by the encoder. Equal texts are encoded once. The last digits of a vector
+    may change with the machine and the threads of torch, and, where `alone` is false, with the texts that are
+    encoded with it.
 
     Examples
     --------
@@ -132,8 +131,7 @@ class Encoder(Saved):
         if self._model is None:
             if self.model is None:
                 raise ValueError(
-                    "encoder must be passed again, as load(path, encoder=...), since the model was trained "
-                    "with an object"
+                    "encoder must be passed, as load(path, encoder=...), since the fit had an object"
                 )
             is_saved = self.probes is not None  # by a model that may be untrusted
             self._model = _loaded(self.model, is_saved, is_saved and not self._passed_again)
@@ -161,8 +159,8 @@ class Encoder(Saved):
         ----------
         texts : sequence of str
         alone : bool
-            Whether a text has the same bytes whatever it is encoded with: sentence-transformers then reads
-            one at a time, where it works on the CPU. Rows that are ranked are encoded so.
+            Whether the vector of a text must not depend on the other texts: sentence-transformers then reads
+            one text at a time, on the CPU. Rows to be ranked are encoded like this.
         """
         if self._model is None or self.probes is None or self._refused is not None:
             self.load()
@@ -179,9 +177,9 @@ class Encoder(Saved):
     def described(self) -> str:
         """A line on what it does with texts."""
         longest = getattr(self._model, "max_seq_length", None)
-        is_cut = longest is not None and np.isfinite(longest)
-        cut = f"; it reads the first {longest} tokens of a text" if is_cut else ""
-        return f"encoder: {self!r}, vectors of {self.n_features} numbers{cut}"
+        truncates = longest is not None and np.isfinite(longest)
+        limit = f"; it reads the first {longest} tokens of a text" if truncates else ""
+        return f"encoder: {self!r}, vectors of {self.n_features} numbers{limit}"
 
     def _kept(self, texts: list[str], alone: bool) -> np.ndarray:
         """Vectors of distinct texts, those of the cache and new ones, which it keeps."""
@@ -288,7 +286,7 @@ def _sentence_transformer(library: Any, name: str, only_local: bool, untrusted: 
                     kind.partition(".")[0] != library.__name__
                     or kind.rpartition(".")[2] not in _PLAIN_MODULES
                 ):
-                    raise ValueError(f"{kind} is no plain module: pass the encoder, load(path, encoder=...)")
+                    raise ValueError(f"{kind} is not a plain module: use load(path, encoder=...)")
             options["model_kwargs"] = {"use_safetensors": True}  # other weights are pickles
     return library.SentenceTransformer(name, **options)
 

@@ -28,8 +28,8 @@ def read_candidates(path: str | os.PathLike[str]) -> PairTable:
     Raises
     ------
     ValueError
-        If a column is missing, or a row is no integer >= 0, a score no number, a label or source empty. The
-        message names the file, the column and the line, or the row of Parquet.
+        If a column is missing, or a row is not an integer >= 0, a score no number, a label or source empty.
+        The message names the file, the column and the line, or the row of Parquet.
 
     Examples
     --------

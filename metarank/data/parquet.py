@@ -28,9 +28,9 @@ _ABOUT = ("name", "label_names", "label_names_are_ids", "label_separator", "feat
 def to_parquet(dataset: Dataset, path: PathLike) -> None:
     """Write a `Dataset` so that `metarank.data.load` restores it.
 
-    X is a column of lists of numbers, or, where it is sparse, two columns of lists: places and values. So is
-    each block of `Blocks`, and so are the labels. Texts and titles are columns of text. The file's metadata
-    hold names, widths and the table of labels. The file is written whole or not at all.
+    X is a column of lists of numbers, or, if sparse, two columns of lists: positions and values. The same
+    holds for each block of `Blocks`, and for the labels. Texts and titles are columns of text. The file's
+    metadata hold names, widths and the table of labels. The file is written whole or not at all.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.parquet"
     >>> to_parquet(Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy"), path)
     >>> data.load(path)
-    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels per row)
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""`load`: a file and the files beside it, as one `Dataset`."""
+"""`load`: a file and the files next to it, as one `Dataset`."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def load(
     """Read a data file: repository text, svmlight, ARFF, Parquet, Excel (`.xlsx`), or a table of raw text.
 
     The content decides, not the name: the first bytes tell gzip, xz, bzip2, Zstandard (with pyarrow),
-    Parquet, ARFF, JSON lines, fastText (`__label__`) and the header line `N D L`. CSV and TSV are
-    recognised by the ending `.csv` or `.tsv`, by `text_column`, or in a pipe by a column title, text or
-    body in the header. A pipe is read once, without files beside it. A corpus in the forms of Annif, also a
-    folder of documents, is read by `read_corpus` where it has URIs in their place; its labels are the URIs.
+    Parquet, ARFF, JSON lines, fastText (`__label__`) and the header line `N D L`. CSV and TSV are recognised
+    by the ending `.csv` or `.tsv`, by `text_column`, or in a pipe by a column title, text or body in the
+    header. A pipe is read once, without other files. A corpus of Annif with URIs, also as a folder of
+    documents, is read by `read_corpus`; its labels are the URIs.
 
     Parameters
     ----------
@@ -84,39 +84,40 @@ def load(
     grades : bool or "auto"
         Whether `STEM_grades.txt` replaces the binary relevances; "auto": if the file exists.
     sidecars : bool
-        Whether to read the files beside repository or svmlight text `STEM.*` (any of them may be compressed):
-        `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature; `titles.STEM.txt` (for
-        display) and `STEM_grades.txt` with a line a row. Beside a table, `labels.txt` gives the label set,
-        which may hold labels without a row, and `label_text.txt` their texts.
+        Whether to read the files next to repository or svmlight text `STEM.*` (any of them may be
+        compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line per label or feature;
+        `titles.STEM.txt` (for display) and `STEM_grades.txt` with a line per row. Next to a table,
+        `labels.txt` gives the label set, which may have labels without rows, and `label_text.txt` their
+        texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column : str, sequence of str or None
         Column of the text in a table; several, also as "a,b", are joined by a line break. None takes those of
-        "title", "text" and "body" that exist and do not hold the labels; [] takes none. The numbers of
-        Parquet are left out where it is given.
+        "title", "text" and "body" that exist and do not hold the labels; [] takes none. With it, the numbers
+        of Parquet are left out.
     labels_column : str or None
         Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
-        and "topics" that exists and does not hold the text; without one no labels are read.
+        and "topics" that exists and does not hold the text; otherwise no labels are read.
     label_separator : str or None
-        Separator of the names in one text: any text, "whitespace", "list", "<>", None for one name a cell, or
-        "auto", decided once from the whole column: see `metarank.data.separators`.
+        Separator of the names in one text: any text, "whitespace", "list", "<>", None for one name per cell,
+        or "auto", decided once from the whole column: see `metarank.data.separators`.
     text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
         Columns of a table that are blocks, see `from_frame`.
     label_columns : str, sequence of str or None
         Columns of a table that are labels, with 0 and 1 or grades; their names become the label names.
     encoding : str
-        That of a table's text, as Python names it.
+        Encoding of a table's text, by its name in Python.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`;
-        of a table the latter only with a `labels.txt` beside it.
+        of a table the latter only with a `labels.txt` next to it.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or `grades=True` and no grades.
+        If there is no such file, or no grades with `grades=True`.
     ValueError
         If the content is malformed or a column is missing (the message names the file, and the line or the
-        columns present), or if a file beside it has a wrong number of lines.
+        columns present), or a file next to it has a wrong number of lines.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def load(
     """
     path = Path(path)
     if grades not in (True, False, "auto") or (grades is True and not sidecars):
-        raise ValueError(f"grades must be True beside sidecars, False or 'auto', got {grades!r}")
+        raise ValueError(f"grades must be True with sidecars, False or 'auto', got {grades!r:.80}")
     roles = Roles(label_columns, labels_column, text_column, [] if text_column else None, label_separator,
                   text_columns, vector_columns, number_columns, category_columns)  # fmt: skip
     check_encoding(encoding)
@@ -160,7 +161,7 @@ def load(
             return _in_label_set(dataset_of(table, roles, name, usual=True), beside)
         if has_labels:
             column = "labels_column" if label_columns is None else "label_columns"
-            raise ValueError(f"{column} must be left out, since the file is no table with columns")
+            raise ValueError(f"{column} must be left out, since the file is not a table with columns")
         if _ARFF.match(content):
             return read_arff(content, path, name)
         sizes: dict[str, Any] = {"n_features": n_features, "n_labels": n_labels}
@@ -186,7 +187,7 @@ def _told(dataset: Dataset, path: Path) -> Dataset:
     """The data set, with a word in the log on titles."""
     if dataset.titles is not None:
         titles = _BESIDE["titles"].format(bare(path).stem)
-        logger.info("%s: %s names the rows for display, nothing is learned from it", path, titles)
+        logger.info("%s: %s is only shown as names of rows", path, titles)
     return dataset
 
 
@@ -240,8 +241,8 @@ def _in_label_set(table: Dataset, beside: dict[str, Any]) -> Dataset:
         Y = under_names(table.Y, table.label_names, names)
     except KeyError as error:
         raise ValueError(
-            f"labels.txt beside it lacks the label {error}; if it belongs to other data, move it away, or "
-            "pass sidecars=False"
+            f"labels.txt next to it lacks the label {error}: if it belongs to other data, move it or pass "
+            "sidecars=False"
         ) from None
     return replace(table, Y=Y, label_names=names, label_texts=beside.get("label_texts"))
 
@@ -274,5 +275,5 @@ def _grades(
     with naming(found):
         graded = parse_pairs(read_bytes(found), Y.shape[1], n_jobs=n_jobs)
         if graded.shape[0] != Y.shape[0]:
-            raise ValueError(f"must have {Y.shape[0]} lines, one a row, got {graded.shape[0]}")
+            raise ValueError(f"must have {Y.shape[0]} lines, one per row, got {graded.shape[0]}")
     return graded

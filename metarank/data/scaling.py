@@ -18,7 +18,7 @@ _NO_WEIGHTS = np.empty(0, np.float32)
 
 def _check_weights(known: Known) -> None:
     if (known.weights is None) != (known.kind in ("unit", "none")):
-        raise ValueError(f"weights must be known of 'scale' and 'tfidf' alone, the kind is {known.kind!r}")
+        raise ValueError(f"weights need kind 'scale' or 'tfidf', got {known.kind!r}")
 
 
 def smooth_idf(df: np.ndarray, n: int) -> np.ndarray:

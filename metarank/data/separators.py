@@ -58,19 +58,19 @@ _SHARE = {";": 0.1, "|": 0.1, ",": 0.5}
 _STRAY, _SEVERAL_PLACES = 0.25, 0.25
 # Of blanks, which names have too; and the share of the parts that other cells have as well.
 _SEVERAL_PLACES_OF_WORDS, _IN_SEVERAL_CELLS = 0.5, 0.9
-# So many names, of which so many stand in one cell alone, may be combinations of fewer.
+# At least this many names, at least this share of them in a single cell, may be combinations.
 _MANY_NAMES, _ALONE = 50, 0.8
 
 
 def check_separator(value: Any, name: str = "label_separator") -> str | None:
-    """The separator; ValueError or TypeError naming the parameter where it is none.
+    """The separator; ValueError or TypeError naming the parameter if it is invalid.
 
     Examples
     --------
     >>> check_separator(" / ")
     ' / '
     """
-    rule = f"{name} must be a text, 'whitespace', 'list', '<>', 'auto' or None (never cut), got {value!r:.80}"
+    rule = f"{name} must be a text, 'whitespace', 'list', '<>', 'auto' or None, got {value!r:.80}"
     if value is not None and not isinstance(value, str):
         raise TypeError(rule)
     if value == "":
@@ -81,21 +81,21 @@ def check_separator(value: Any, name: str = "label_separator") -> str | None:
 
 
 def described(separator: str | None) -> str:
-    """How labels stand in a cell, for a person.
+    """How a cell holds labels, for a person.
 
     Examples
     --------
     >>> described(";"), described(None)
-    ("labels are parted by ';'", 'each cell is one label')
+    ("labels are separated by ';'", 'each cell is one label')
     """
     if separator is None:
         return "each cell is one label"
-    told = {
-        WHITESPACE: "labels are parted by white space",
+    known = {
+        WHITESPACE: "labels are separated by white space",
         LIST: "labels are lists",
-        ANGLES: "labels stand in angle brackets",
+        ANGLES: "labels are in angle brackets",
     }
-    return told.get(separator, f"labels are parted by {separator!r}")
+    return known.get(separator, f"labels are separated by {separator!r}")
 
 
 def chosen_separator(cells: Sequence[str]) -> str | None:
@@ -123,17 +123,17 @@ def chosen_separator(cells: Sequence[str]) -> str | None:
         return ANGLES
     if of_uris and any(uri and len(row) > 1 for uri, row in zip(uris, words)):
         return WHITESPACE
-    parted = {sign: [split(cell, sign) for cell in cells] for sign in SIGNS}
-    count = {sign: sum(len(row) > 1 for row in rows) for sign, rows in parted.items()}
+    found = {sign: [split(cell, sign) for cell in cells] for sign in SIGNS}
+    count = {sign: sum(len(row) > 1 for row in rows) for sign, rows in found.items()}
     most = max(count.values())
     spaced = sum(cell.count(", ") for cell in cells) * 2 > sum(cell.count(",") for cell in cells)
     weak = {sign: sign == "," and spaced for sign in SIGNS}
     present = [sign for sign in SIGNS if count[sign] and count[sign] >= _STRAY * most]
     for sign in sorted(present, key=lambda s: (weak[s], -count[s])):
-        if of_uris and not all(_URI.fullmatch(label) for row in parted[sign] for label in row):
+        if of_uris and not all(_URI.fullmatch(label) for row in found[sign] for label in row):
             continue
         often = not weak[sign] and count[sign] >= _SHARE[sign] * len(cells)
-        if often or _share_of_several_places(parted[sign]) >= _SEVERAL_PLACES:
+        if often or _share_of_several_places(found[sign]) >= _SEVERAL_PLACES:
             return sign
     if _share_of_several_places(words) >= _SEVERAL_PLACES_OF_WORDS and _recombine(words):
         return WHITESPACE
@@ -165,7 +165,7 @@ def split(cell: str, separator: str | None) -> list[str]:
     Raises
     ------
     ValueError
-        If a cell in brackets is no JSON list of names, where the separator is "json".
+        If a cell in brackets is not a JSON list of names, where the separator is "json".
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _written_list(cell: str) -> list[Any]:
 
 
 def _name(part: Any) -> str:
-    """A label's name; TypeError where it is none."""
+    """A label's name; TypeError if it is not a name."""
     if isinstance(part, dict):
         part = part.get("name")
     if isinstance(part, float) and part.is_integer():
@@ -212,7 +212,7 @@ def _name(part: Any) -> str:
     return unicodedata.normalize("NFC", str(part).strip())
 
 
-def cut_column(
+def split_column(
     cells: Sequence[Any], separator: str | None, *, column: str, where: Callable[[int], str]
 ) -> tuple[list[list[Any]], str | None]:
     """The labels of each cell of a column, and the separator of its texts.
@@ -230,7 +230,7 @@ def cut_column(
         texts = [cell for cell in cells if isinstance(cell, str)]
         separator = chosen_separator(texts)
         if separator != AUTO and (separator or any(sign in text for text in texts for sign in SIGNS)):
-            logger.info("%s: %s; label_separator says otherwise", column, described(separator))
+            logger.info("%s: %s; set label_separator to change it", column, described(separator))
         if separator is None:
             _tell_of_combinations(texts, column)
     rows: list[list[Any]] = []
@@ -253,29 +253,29 @@ def cut_column(
 
 
 def _tell_of_combinations(cells: Sequence[str], column: str) -> None:
-    """A line in the log where most cells with blanks or signs stand alone: they may hold several labels."""
+    """Log a line where most cells with blanks or signs occur once: they may hold several labels."""
     counts = Counter(cell for cell in cells if re.search(r"[\s;|,/]", cell.strip()))
     alone = sum(count == 1 for count in counts.values())
     if len(counts) >= _MANY_NAMES and alone >= _ALONE * len(counts) and 2 * sum(counts.values()) > len(cells):
         logger.warning(
             "%s: %d names with blanks or signs, %d of which occur once, look like combinations of labels: "
-            "label_separator says what separates them",
+            "set label_separator to split them",
             column,
             len(counts),
             alone,
         )
 
 
-def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
+def split_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
     """Split the texts of Y, if it is a column of texts; return the separator too.
 
     Nulls are rows without labels. Anything else is returned unchanged, with the separator unchanged.
 
     Examples
     --------
-    >>> cut_labels(["sea;sun", "sun", None], "auto")
+    >>> split_labels(["sea;sun", "sun", None], "auto")
     ([['sea', 'sun'], ['sun'], []], ';')
-    >>> cut_labels([["sea;sun"], ["sun"]], "auto")
+    >>> split_labels([["sea;sun"], ["sun"]], "auto")
     ([['sea;sun'], ['sun']], 'auto')
     """
     Y = plain_column(Y, "Y")
@@ -283,8 +283,8 @@ def cut_labels(Y: Any, separator: str | None) -> tuple[Any, str | None]:
     if not one_dimensional or not any(isinstance(cell, str) for cell in Y):
         return Y, separator
     if not all(cell is None or isinstance(cell, str) for cell in Y):
-        return Y, separator  # refused with the rest of what mixes names and numbers
-    return cut_column(list(Y), separator, column="Y", where="Y, row {}".format)
+        return Y, separator  # refused later, as a mixture of names and numbers
+    return split_column(list(Y), separator, column="Y", where="Y, row {}".format)
 
 
 def same_separator(given: str | None, separator: str | None) -> bool:

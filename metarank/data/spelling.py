@@ -33,7 +33,7 @@ class SpellingIndex:
     Parameters
     ----------
     words : sequence of str (d,)
-        The vocabulary, in lower case; entries that are no words are never found.
+        The vocabulary, in lower case; entries that are not words are never found.
     weights : float array (d,)
         What a word weighs in a text, its idf.
     least : float in (0, 1]

@@ -11,7 +11,7 @@ from metarank._util.json import first_repeated
 
 
 def read_xlsx(raw: bytes) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of the first sheet by name, and the line of each row; rows without a value are no rows,
+    """The columns of the first sheet by name, and the line of each row; rows without a value are not rows,
     formulas have the values that were last computed.
 
     Raises
@@ -26,7 +26,7 @@ def read_xlsx(raw: bytes) -> tuple[dict[str, list[Any]], list[int]]:
     rows = [(line, row) for line, row in enumerate(sheet.iter_rows(values_only=True), 1) if any(_held(row))]
     header = ["" if cell is None else str(cell).strip() for cell in rows[0][1]] if rows else []
     if (twice := first_repeated(filter(None, header))) is not None:
-        raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")
+        raise ValueError(f"columns must have distinct names, got {twice!r} twice in the header")
     columns = dict(zip(header, map(list, zip(*(row for _, row in rows[1:])))))
     if any(_held(columns.pop("", ()))):
         raise ValueError("columns must have names in the first row of the sheet, one with values has none")

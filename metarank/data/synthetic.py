@@ -28,7 +28,7 @@ def make_multilabel(
     ----------
     n_rows, n_features, n_labels : int
     labels_per_row : float
-        Mean number of labels a row, below 0.9 L. Label l is relevant for a share of the rows that falls
+        Mean number of labels per row, below 0.9 L. Label l is relevant for a share of the rows that falls
         like 1 / (l + 2), at most 0.9.
     noise : float
         Standard deviation of the noise added to the (unit-variance) score of each label.
@@ -44,7 +44,7 @@ def make_multilabel(
     Examples
     --------
     >>> make_multilabel(200, 10, 4, labels_per_row=1.5)
-    Dataset('multilabel': 200 rows, 10 features (dense), 4 labels, 1.50 labels a row)
+    Dataset('multilabel': 200 rows, 10 features (dense), 4 labels, 1.50 labels per row)
     """
     if not 0 < labels_per_row < 0.9 * n_labels:
         raise ValueError(f"labels_per_row must lie in (0, {0.9 * n_labels:g}), got {labels_per_row!r}")
@@ -64,7 +64,7 @@ def make_multilabel(
 
 
 def _shares(weights: np.ndarray, total: float) -> np.ndarray:
-    """Shares proportional to the weights, cut at 0.9, that sum to `total`."""
+    """Shares proportional to the weights, at most 0.9, that sum to `total`."""
     low, high = 0.0, 1.0 / weights.min()
     for _ in range(60):
         middle = (low + high) / 2
@@ -86,7 +86,7 @@ def make_extreme(
     """Sparse text-like rows with a long tail of labels, with given statistics.
 
     Labels come in topics: a row's first label is drawn by frequency (rank^-exponent), each further one
-    from the same topic or, as often, from all. Each label has words of its own (eight, or half a row's
+    from the same topic or, as often, from all. Each label has its own words (eight, or half a row's
     mean number). Six tenths of a row's words are words of its labels; the others are background, whose
     frequency falls like 1/rank. Values are inverse document frequencies, rows of unit length.
 
@@ -94,11 +94,11 @@ def make_extreme(
     ----------
     n_rows, n_features, n_labels : int
     labels_per_row : float
-        Mean number of distinct labels a row, at least 1 (one plus a Poisson number).
+        Mean number of distinct labels per row, at least 1 (one plus a Poisson number).
     exponent : float
         Exponent of the power law of label frequencies; 0 makes all labels equally frequent.
     nnz_per_row : float
-        Mean number of distinct words a row.
+        Mean number of distinct words per row.
     missing : (A, B) or None
         Propensity curve (Jain 2016, eq. 1): each relevant pair (i, l) of the complete data is kept with
         probability p_l, computed from the complete labels. Those are the labels of the same call without it.

@@ -256,7 +256,7 @@ def delimiter_of(text: str) -> str:
 
 
 def read_csv(text: str, delimiter: str, name: str) -> Table:
-    """The table of a CSV; lines without a field are no rows.
+    """The table of a CSV; lines without a field are not rows.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def read_csv(text: str, delimiter: str, name: str) -> Table:
         raise ValueError(f"the record at line {line}: {error}; do its quotes balance?") from None
     header = [field.strip() for field in rows[0]] if rows else []
     if (twice := first_repeated(filter(None, header))) is not None:
-        raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")
+        raise ValueError(f"columns must have distinct names, got {twice!r} twice in the header")
     cells = map(list, zip(*rows[1:])) if rows[1:] else ([] for _ in header)
     return Table(name, dict(zip(header, cells)), lines[1:], is_written=True)
 
@@ -319,7 +319,7 @@ def joined_texts(columns: Mapping[str, Sequence[Any]], where: Callable[[int], st
     Raises
     ------
     ValueError
-        If one is no text; the message names the column and, by `where`, the row.
+        If one is not a text; the message names the column and, by `where`, the row.
 
     Examples
     --------

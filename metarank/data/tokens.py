@@ -26,7 +26,7 @@ _SPACELESS += "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 
 def words_of(text: str) -> list[str]:
-    """The words of at least two characters as they are written, but for Unicode's form.
+    """The words of at least two characters as they are written, in Unicode's normal form.
 
     Examples
     --------

@@ -20,8 +20,8 @@ _KEYS = 500
 class VectorCache:
     """The vectors that an encoder gave to texts, in an SQLite file of its own; use it as a context.
 
-    Encoders of one name are told apart by their answers to the probes. A file that cannot be read or written
-    costs a warning, and keeps nothing.
+    Encoders of one name are distinguished by their answers to the probes. A file that cannot be read or
+    written costs a warning, and keeps nothing.
 
     Parameters
     ----------

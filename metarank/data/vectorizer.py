@@ -1,8 +1,8 @@
 """`TextVectorizer`: TF-IDF rows of texts.
 
-scikit-learn counts the terms of training texts. Those of new texts are counted here: a single text, as a
-service is asked for, takes 45 microseconds, and 520 in `TfidfVectorizer`. The terms are metarank's own, since
-scikit-learn's analyzers do not split identifiers.
+scikit-learn counts the terms of training texts. Those of new texts are counted here: a single text takes
+45 microseconds, and 520 in `TfidfVectorizer`. The analyzer is metarank's, since those of scikit-learn do not
+split identifiers.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
     word_ngrams : int, default 1
         2 adds pairs of neighbouring words, and so on (identifier parts are not paired).
     language : str or None
-        Words count by their stems in this language (Snowball, by PyStemmer), so that
-        "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
-        takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
-        are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
+        Words are stemmed in this language (Snowball, by PyStemmer): "bridges" counts as "bridge". "english"
+        or "en", and others of `metarank._util.languages.LANGUAGES`. "auto" detects the language of the texts
+        of `fit` by their most frequent words. None does not stem. With a language, its stop words are left
+        out (`metarank.data.language.stop_words`).
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
         Terms in code point order; their positions are the columns.
     idf_ : float32 array (d,)
     language_ : str or None
-        The language, by its Snowball name; None if words are taken as they are.
+        The language, by its Snowball name; None if words are not stemmed.
 
     Notes
     -----
-    What a word is, in any script, says `metarank.data.tokens`. Words unknown to `fit` are ignored; a text
+    `metarank.data.tokens` defines a word, for any script. Words unknown to `fit` are ignored; a text
     without known words is an empty row. A row depends on its own text only.
 
     Examples
@@ -191,7 +191,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
     def add_terms(self, texts: Iterable[str], n_texts: int) -> np.ndarray:
         """Take terms of other texts into the vocabulary, as terms that none of the `n_texts` of `fit` holds.
 
-        So a word that stands in the name of a label alone is known when a new text has it.
+        So words that only names of labels have are known in new texts.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
 
 def checked_texts(texts: Iterable[str]) -> Iterator[str]:
-    """The texts one by one; TypeError where they are one string, or one is no text; its position is named."""
+    """The texts one by one; TypeError if they are one string, or one is not a text."""
     if isinstance(texts, str | bytes):
         raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
     for position, text in enumerate(texts):

@@ -53,12 +53,12 @@ def read_vocabulary(
         label and, if there is one, notation, without a header. The CSV has the columns "uri", "notation" and
         "label_fi", "label_en" and so on.
     language : str or None
-        Language of the names, such as "en". Where a concept has no name in it, one of its regions ("en-GB")
-        counts, then one without a language; names in other languages are never taken. Upper and lower case
-        are alike. None is for a vocabulary of one language. The one language of a TSV is taken to be this.
+        Language of the names, such as "en". Without a name in it, a concept has that of a region
+        ("en-GB"), then one without a language, but never one in another language. Upper and lower case are
+        equal. None is for a vocabulary of one language. A TSV is assumed to be in this language.
     deprecated : bool
-        Whether concepts with `owl:deprecated`, and lines of TSV or CSV without a label in any language, which
-        mean the same, are labels too.
+        Whether deprecated concepts are labels: those with `owl:deprecated`, and lines of TSV or CSV without a
+        label.
 
     Returns
     -------
@@ -66,20 +66,20 @@ def read_vocabulary(
         Ids are the URIs, in the order of the file. A name is the first `skos:prefLabel` (else `rdfs:label`);
         further ones, `skos:altLabel` and `skos:hiddenLabel` are alternative names. Parents are `skos:broader`
         and the reverse of `skos:narrower`, related labels `skos:related`. Concepts without a name in the
-        language stay, without a name, since documents may have them. Those without a URI are not read.
+        language are kept, without a name, since documents may have them. Those without a URI are not read.
 
     Warns
     -----
     UserWarning
         Once for the file: concepts left out as deprecated; concepts without a name; links of broader that
-        close a cycle and are left out (those that a walk from each concept up, in the order of URIs, meets
-        last); relations to what is no concept.
+        close a cycle, which are left out (the last ones on a walk up from each concept, in the order of
+        URIs); relations to something that is not a concept.
 
     Raises
     ------
     ValueError
-        If the ending is another, or the content is malformed, holds no concept, or names none in the language
-        (those that there are, are listed), or if there are several and `language` is None.
+        If the ending is unknown, the content is malformed or has no concept, no concept has a name in the
+        language (the message lists the others), or there are several languages and `language` is None.
     ImportError
         If pyoxigraph is missing and the file is SKOS.
 
@@ -109,10 +109,7 @@ def _of_tsv(text: str, language: str | None) -> Iterator[Fact]:
     for number, line in enumerate(text.split("\n"), 1):
         uri, _, rest = line.strip().partition("\t")
         if not uri.startswith("<") and rest.lstrip().startswith("<"):
-            raise ValueError(
-                f"line {number} has a URI behind a text, as documents have them, not a vocabulary: "
-                "read_corpus reads those"
-            )
+            raise ValueError(f"line {number} has a URI after a text: read_corpus reads documents")
         if uri:
             yield from _facts(uri, {language: rest.partition("\t")[0]})
 
@@ -122,8 +119,8 @@ def _of_csv(text: str, path: Path) -> Iterator[Fact]:
     languages = [column for column in columns if column.startswith(_LANGUAGE)]
     if "uri" not in columns or not languages:
         raise ValueError(
-            "the CSV of a vocabulary must have the columns 'uri' and 'label_en' or other languages, got "
-            f"{', '.join(columns):.200} (other tables of labels are read by data.read_labels)"
+            "a vocabulary in CSV must have the columns 'uri' and 'label_en' or other languages, got "
+            f"{', '.join(columns):.200} (data.read_labels reads other tables)"
         )
     for i, uri in enumerate(columns["uri"]):
         yield from _facts(uri, {c.removeprefix(_LANGUAGE): columns[c][i] for c in languages})
@@ -197,7 +194,7 @@ def _table(facts: Iterable[Fact], path: Path, language: str | None, deprecated: 
     upward = [(a, b) for a, b, _ in of[_BROADER]] + [(b, a) for a, b, _ in of[_NARROWER]]
     across = [(a, b) for a, b, _ in of[_RELATED] if a != b]
     if n_lost := sum((a in row) != (b in row) for a, b in upward + across):
-        remarks.append(f"{n_lost} relations to what is no concept here are left out")
+        remarks.append(f"{n_lost} relations to unknown concepts are left out")
     links = [[(row[a], row[b]) for a, b in pairs if a in row and b in row] for pairs in (upward, across)]
     parents, related = (relation([a for a, _ in pairs], [b for _, b in pairs], len(uris)) for pairs in links)
     parents, closing = without_cycles(parents, np.argsort(np.argsort(uris, kind="stable")))

@@ -1,8 +1,8 @@
-"""Text of the extreme classification repository, and svmlight with several labels a row.
+"""Text of the extreme classification repository, and svmlight with several labels per row.
 
 A file may open with a header line `N D L` (rows, features, labels): then it is
 repository text, otherwise svmlight. The content decides, not the file's name.
-Then one line a row:
+Then one line per row:
 
     3,17,20 5:0.25 90:1        labels, then feature:value pairs
      5:1                       no label: the line starts with a blank
@@ -13,8 +13,8 @@ a repeated label counts once (its largest grade). Zeros are dropped. Text after 
 svmlight's `qid:` tokens are skipped. An empty line is a row without labels and features
 below a header; in svmlight it is skipped.
 
-The compiled core parses: of 17 MB with 20,000 rows in 0.03 s, where scikit-learn's `load_svmlight_file` takes
-0.57 s, knows no header, and names no line.
+The compiled core parses: of 17 MB with 20,000 rows in 0.03 s, scikit-learn's `load_svmlight_file` takes 0.57
+s, reads no header, and names no line.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def parse_xc(
         n_rows, D, L = map(int, header.groups())
         for size, asked, what in ((D, n_features, "features"), (L, n_labels, "labels")):
             if asked is not None and size != asked:
-                raise ValueError(f"expected {asked} {what}, the header says {size}")
+                raise ValueError(f"expected {asked} {what}, the header has {size}")
     else:
         D, L = (-1 if size is None else size for size in (n_features, n_labels))
     if max(D, L) > np.iinfo(np.int32).max:
@@ -106,12 +106,12 @@ def parse_xc(
         n = max(min(n_rows, len(indptr) - 1), filled[-1] + 1 if len(filled) else 0)
         indptr, label_indptr = indptr[: n + 1], label_indptr[: n + 1]
         if len(indptr) - 1 != n_rows:
-            raise ValueError(f"the header says {n_rows} rows, found {len(indptr) - 1}")
+            raise ValueError(f"the header has {n_rows} rows, found {len(indptr) - 1}")
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
     if L < 0 and label_ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
-            f"label ids must be below {MOST_IMPLIED_LABELS} where neither a header nor n_labels tells their "
-            f"number, got {label_ids.max()}"
+            f"label ids must be below {MOST_IMPLIED_LABELS} without a header or n_labels, got "
+            f"{label_ids.max()}"
         )
     L = L if L >= 0 else int(label_ids.max(initial=-1)) + 1
     X = canonical_csr(values, ids, indptr, (len(indptr) - 1, D))
@@ -119,7 +119,7 @@ def parse_xc(
 
 
 def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp.csr_matrix:
-    """CSR (n, n_columns) of lines of `id:value` pairs, without labels or header: grades beside a data file.
+    """CSR (n, n_columns) of lines of `id:value` pairs, without labels or header: grades next to a data file.
 
     Examples
     --------

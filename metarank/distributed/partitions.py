@@ -54,7 +54,7 @@ class Part:
         Raises
         ------
         ValueError
-            If the content is malformed; the file is named.
+            If the content is malformed; the message names the file.
         """
         if self.header is None:
             with naming(self.url):
@@ -137,12 +137,13 @@ def read(
         Bytes of text to a part, up to the end of a line. A row group of Parquet is a part.
     text_column, labels_column, label_columns, feature_columns : as in `metarank.data.from_frame`
     label_separator : as in `metarank.data.from_frame`
-        Parts are read apart: where "auto" would part them differently, `collect` asks for the separator.
+        Parts are read separately: if "auto" would choose different separators, `collect` requires one.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If nothing is there, a file is neither Parquet nor text with the header `N D L`, or headers disagree.
+        If there are no files, a file is neither Parquet nor text with the header `N D L`, or headers
+        disagree.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def read(
     else:
         counts = [count_rows(part) for part in parts]
     if sum(counts) != sum(expected):
-        raise ValueError(f"the headers say {sum(expected)} rows, found {sum(counts)}")
+        raise ValueError(f"the headers have {sum(expected)} rows, found {sum(counts)}")
     first = np.concatenate([[0], np.cumsum(counts)])
     numbered = [replace(p, first_row=int(i), n_rows=int(n)) for p, i, n in zip(parts, first, counts)]
     return Partitions([part for part in numbered if part.n_rows > 0])

@@ -39,10 +39,10 @@ class DaskMetaRanker(MetaRanker):
     Parameters
     ----------
     client : distributed.Client or None
-        None is the current client, the latest that was created in this process.
+        None is the current client, the last one created in this process.
     n_jobs : int or None
-        Threads of a task. None and -1 give one thread to a task that runs beside others, and all threads of
-        the worker to one that runs alone, such as the ranker. This process itself uses all cores.
+        Threads of a task. None and -1 give one thread to tasks that run in parallel, and all threads of the
+        worker to a task that runs alone, such as the ranker. This process uses all cores.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class DaskMetaRanker(MetaRanker):
         for name in ("candidates", "pair_features"):
             if options.get(name) is not None:
                 raise ValueError(
-                    f"{name} must be None in DaskMetaRanker.fit, whose workers read features alone: fit a "
+                    f"{name} must be None in DaskMetaRanker.fit, whose workers read only features: fit a "
                     "MetaRanker"
                 )
         super().fit(self._read(X), Y, **options)

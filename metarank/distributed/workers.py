@@ -16,14 +16,14 @@ def check_client(client: Any) -> Client:
     Raises
     ------
     TypeError, ValueError
-        If it is no client, there is none, it is closed, or its cluster has no worker.
+        If it is not a client, there is none, it is closed, or its cluster has no worker.
     """
     if client is None:
         try:
             client = get_client()
         except ValueError:
             raise ValueError(
-                "client must be a distributed.Client, and none is in use: make one first"
+                "client must be a distributed.Client, and there is none: make one first"
             ) from None
     if not isinstance(client, Client):
         raise TypeError(f"client must be a distributed.Client or None, got {client!r:.80}")

@@ -1,6 +1,6 @@
 """Metrics of rankings, predicted relevances and label sets, by name; intervals, and tests of significance.
 
-`known_names` lists the names, and `Metric.parse(name).meaning` says in a sentence what one of them is. The
+`known_names` lists the names, and `Metric.parse(name).meaning` explains one in a sentence. The
 modules of this folder define them, each with formula, ties and an example: `ranking_metrics`,
 `gains`, `regression`, `sets` and `areas`.
 """

@@ -35,39 +35,37 @@ def evaluate(
     ----------
     Y_true : (n, L) array or sparse matrix, `metarank.data.Dataset`, or `metarank.metrics.relevance.Relevance`
         Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
-        `Ranking` or of label sets with names; a label that these do not know counts as missed, with a
-        warning. So are the columns of a table with those of a table of scores or sets, or with a `Ranking`'s.
-        All else has labels in the order of the scores.
+        `Ranking` or of label sets with names; unknown labels count as missed, with a warning.
+        Columns of tables are matched by name with those of a table of scores or sets, or with a `Ranking`.
+        Otherwise labels are in the order of the scores.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
-        What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
-        sparse matrix, or with score -inf) stand tied below all that are: the same information gives
-        the same values in every container. An array of integers in which each row holds distinct ids
-        below L, as `Ranking.labels` does, is refused: ids are not scores. None if all metrics judge sets.
+        The input of ranking metrics. Labels that are not listed (not in the `Ranking`, not stored in the
+        sparse matrix, or with score -inf) are tied below all others: every container gives the same values.
+        An array of integers in which each row holds distinct ids below L, such as `Ranking.labels`, is an
+        error: ids are not scores. None if all metrics are for label sets.
     names : iterable of str or Metric
         As in `known_names`: "P@5", "nDCG", "PSP@5", "micro-F1", ...
     inv_propensity : float array (L,), optional
         For the propensity-scored metrics; from `metarank.metrics.propensity.inv_propensity` of the training
         labels.
     Y_pred : (n, L) array or sparse matrix of 0 and 1, or n lists of names, optional
-        What metrics of label sets judge. Beside a `Dataset` whose labels have names they are matched by name:
-        those of lists, those of a matrix by its attribute `label_names`, which the answer of `predict` has.
+        The input of metrics of label sets. With a `Dataset` with label names they are matched by name: lists,
+        or a matrix by its attribute `label_names`, which `predict` sets.
     scale : float, optional
         For the regression metrics: the relevance that counts as 1, such as the greatest of the *training*
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
     parents : LabelDescriptions, (L, L) matrix, or list of lists of label ids (L), optional
         For the hierarchical metrics: the parents of each label, without cycles.
     judged : CSR (n, L) or list of n lists of label ids, optional
-        Pairs that a person judged; those of `Y_true` are judged in any case. All other labels are removed
-        from rankings and label sets before the metric ("condensed lists", Sakai 2007), so that a label that
-        nobody looked at does not count as irrelevant. Of a CSR all stored entries count. Not for metrics that
-        count all labels: RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression
-        metrics.
+        Pairs that a person judged, in addition to those of `Y_true`. All other labels are removed from
+        rankings and label sets before the metric ("condensed lists", Sakai 2007): unjudged labels do not
+        count as irrelevant. All stored entries of a CSR count. Not for metrics that count all labels:
+        RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression metrics.
     slices : sequence of n values, or "label frequency", optional
-        Give the values apart for the rows of each value (a date, a source, ...), in the order of the values,
-        rows without one last as "(none)". Or for labels by their number of training rows, in bins that hold
-        about equally many relevant pairs: lists stay as they are, and only the bin's labels are relevant, so
-        that R@5 is the share of these that is found; label sets are those of the bin's labels. Not for
-        labelwise, hierarchical and regression metrics.
+        Separate values for the rows of each value (a date, a source, ...), in the order of the values, with
+        "(none)" last. Or for labels by their number of training rows, in bins with about as many relevant
+        pairs: lists do not change, and only labels of the bin are relevant, so R@5 is the share of these that
+        is found; label sets are reduced to the bin. Not for labelwise, hierarchical and regression metrics.
     label_counts : int array (L,), for slices="label frequency"
         Training rows of each label.
     n_jobs : int, optional
@@ -82,8 +80,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
-        scores are label ids, or `judged` or `slices` does not go with a metric.
+        If a name is unknown, an argument is missing, a shape is wrong, a score is NaN, the scores are label
+        ids, or `judged` or `slices` does not fit a metric.
 
     Examples
     --------

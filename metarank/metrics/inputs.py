@@ -213,8 +213,8 @@ class Inputs:
         predicted = np.where(np.isneginf(rows.scores), 0, rows.scores).astype(np.float64)
         if not np.isfinite(predicted).all():
             raise ValueError(
-                "scores must be finite predictions of relevance, or -inf for a label that is not listed; "
-                f"got {predicted[~np.isfinite(predicted)][0]}"
+                "scores must be finite, or -inf for labels that are not listed, got "
+                f"{predicted[~np.isfinite(predicted)][0]}"
             )
         return abs(rows._replace(scores=predicted).csr.sorted_indices() - self.Y)
 
@@ -338,8 +338,8 @@ def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
             Y = np.asarray(Y)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length; lists of labels "
-                "become one by metarank.Dataset(Y=lists, label_names=names).Y"
+                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length; "
+                "metarank.Dataset(Y=lists, label_names=names).Y makes one of lists of labels"
             ) from None
         if Y.ndim != 2 or Y.dtype.kind not in "fiub":
             raise ValueError(

@@ -5,38 +5,38 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# After "is"; {places} stands for the places that count, {k} for their number. Of a labelwise metric, "WP-l",
+# After "is"; {places} stands for the ranks that count, {k} for their number. Of a labelwise metric, "WP-l",
 # rows and labels change places.
 MEANINGS: Final[dict[str, str]] = {
     "P": "the share of the labels at {places} that are relevant, on average over rows",
-    "R": "the share of a row's relevant labels that stand at {places}, on average over rows",
+    "R": "the share of a row's relevant labels that are at {places}, on average over rows",
     "F1": "twice the relevant labels at {places}, divided by {k} and the number of relevant labels, on "
     "average over rows",
-    "nDCG": "what the relevant labels at {places} gain, earlier places more, as a share of a perfect "
+    "nDCG": "what the relevant labels at {places} gain, higher ranks more, as a share of a perfect "
     "order's gain",
     "MAP": "the share of relevant labels down to each relevant one, averaged over these and over rows",
     "RankLoss": "the share of pairs of a relevant and an irrelevant label of a row that are in the wrong "
     "order",
     "One-error": "the share of rows whose first label is irrelevant",
-    "Coverage": "the place of a row's last relevant label, counted from 0, on average over rows",
-    "MRR": "1 over the place of a row's first relevant label, of those at {places}, on average over rows",
-    "MRR-all": "1 over the place of each relevant label, averaged over these and over rows",
-    "ADG": "the discount of each relevant label's place, averaged over these and over rows",
+    "Coverage": "the rank of a row's last relevant label, counted from 0, on average over rows",
+    "MRR": "1 over the rank of a row's first relevant label, of those at {places}, on average over rows",
+    "MRR-all": "1 over the rank of each relevant label, averaged over these and over rows",
+    "ADG": "the discount of each relevant label's rank, averaged over these and over rows",
     "AUC": "the chance that a relevant row of a label is scored above an irrelevant one, averaged over "
     "labels",
     "micro-AUC": "the chance that a relevant pair of a row and a label is scored above an irrelevant one",
     "PSP": "the weight of the relevant labels at {places}, rare labels weighing more by their inverse "
     "propensity, as a share of the greatest possible",
-    "PSnDCG": "the weight of the relevant labels at {places}, rare labels and earlier places weighing more, "
+    "PSnDCG": "the weight of the relevant labels at {places}, rare labels and higher ranks weighing more, "
     "as a share of the greatest possible",
     "PSP-point": "the weight of the relevant labels at {places}, rare labels weighing more, as a share of "
     "the greatest possible in each row, averaged over rows",
-    "PSnDCG-point": "the weight of the relevant labels at {places}, rare labels and earlier places weighing "
+    "PSnDCG-point": "the weight of the relevant labels at {places}, rare labels and higher ranks weighing "
     "more, as a share of the greatest possible in each row, averaged over rows",
     "C": "the number of different labels at {places} of all rows, relevant or not, as a share of the most "
     "possible",
     "WP": "the relevance of the labels at {places}, as a share of the greatest possible",
-    "WN": "the relevance of the labels at {places}, earlier places weighing more, as a share of the "
+    "WN": "the relevance of the labels at {places}, higher ranks weighing more, as a share of the "
     "greatest possible",
     "Tau": "the share of pairs of a label at {places} and a relevant label that are not in the wrong order",
     "WP-regret": "how far the mean relevance at {places} falls short of the best possible",
@@ -60,7 +60,7 @@ MEANINGS: Final[dict[str, str]] = {
 }
 UNITS: Final[dict[str, str]] = {
     "fraction": "in per cent",
-    "positions": "in places of the list",
+    "positions": "in ranks",
     "relevance": "as a share of the greatest relevance",
 }
 _SWAPPED = {"row": "label", "label": "row"}
@@ -68,7 +68,7 @@ _SWAPPED = {"row": "label", "label": "row"}
 
 def meaning(name: str, k: int | None, unit: str, greater_is_better: bool) -> str:
     """The sentence of `Metric.meaning`."""
-    places = "any place" if k is None else "the first place" if k == 1 else f"the first {k} places"
+    places = "any rank" if k is None else "rank 1" if k == 1 else f"ranks 1 to {k}"
     base, swapped = name.removesuffix("-l"), name.endswith("-l")
     sentence = MEANINGS[base].format(places=places, k=k)
     if swapped:

@@ -21,7 +21,7 @@ Needs = Literal["ranking", "scores", "relevance", "sets"]
 
 @dataclass(frozen=True)
 class Definition:
-    """What a name means; `k` is asked of its metrics never, always or at will."""
+    """What a name means; its metrics take a `k` never, always or optionally."""
 
     k: Literal["none", "required", "optional"]
     needs: Needs
@@ -83,17 +83,17 @@ DEFINITIONS: Final[dict[str, Definition]] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by name, with its cut-off where it has one.
+    """A metric by name, with its k if it has one.
 
     Attributes
     ----------
     name : str
-        Without the cut-off: "nDCG".
+        Without k: "nDCG".
     k : int or None
     greater_is_better : bool
     needs : "ranking", "scores", "relevance" or "sets"
-        What it judges: the first k labels, the whole list, scores that are predictions of relevance, or
-        decided sets. ("nDCG" and "MRR" without a cut-off need "scores".)
+        Its input: the first k labels, the whole list, scores that are predictions of relevance, or label
+        sets. ("nDCG" and "MRR" without k need "scores".)
     unit : "fraction", "positions" or "relevance"
 
     Examples
@@ -116,11 +116,11 @@ class Metric:
         if definition is None:
             raise ValueError(unknown(str(self)))
         if self.k is None and definition.k == "required":
-            raise ValueError(f"metric {self.name!r} needs a cut-off, as in '{self.name}@5'")
+            raise ValueError(f"metric {self.name!r} needs a k, as in '{self.name}@5'")
         if self.k is not None and definition.k == "none":
-            raise ValueError(f"metric {self.name!r} takes no cut-off, got '{self}'")
+            raise ValueError(f"metric {self.name!r} takes no k, got '{self}'")
         if self.k is not None and self.k < 1:
-            raise ValueError(f"the cut-off of a metric must be positive, got '{self}'")
+            raise ValueError(f"the k of a metric must be positive, got '{self}'")
 
     @classmethod
     def parse(cls, name: str | Metric) -> Metric:
@@ -129,7 +129,7 @@ class Metric:
         Raises
         ------
         ValueError
-            If the name is unknown, or its cut-off is missing, not allowed, or not a positive integer.
+            If the name is unknown, or its k is missing, not allowed, or not a positive integer.
         """
         if isinstance(name, Metric):
             return name
@@ -163,7 +163,7 @@ class Metric:
 
     @property
     def meaning(self) -> str:
-        """What it is, in which unit, and whether more of it is better.
+        """What it measures, its unit, and whether greater is better.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class Metric:
         return meaning(self.name, self.k, self.unit, self.greater_is_better)
 
     def shown(self, value: float) -> str:
-        """A value as tables and pages print it: fractions times 100, label positions and errors as they are.
+        """A value as tables and pages show it: fractions times 100, label positions and errors as they are.
 
         Examples
         --------
@@ -186,11 +186,11 @@ class Metric:
         return f"{100 * value:.2f}" if digits is None else f"{value:.{digits}f}"
 
     def statistics(self, inputs: Inputs) -> Statistics | None:
-        """The metric as a function of sums over rows, None if it is none."""
+        """The metric as a function of sums over rows, or None."""
         return None if self.definition.labelwise else self._statistics(inputs)
 
     def per_row(self, inputs: Inputs) -> np.ndarray | None:
-        """Values of the rows (labelwise: of the labels) whose mean it is, None if there are none."""
+        """Values of the rows (labelwise: of the labels) whose mean is the metric, or None."""
         of_rows = self._statistics(inputs)
         return None if of_rows is None else of_rows.per_row
 
@@ -208,7 +208,7 @@ class Metric:
 
 
 def known_names() -> list[str]:
-    """All names, "@k" where there is a cut-off.
+    """All names, with "@k" where there is a k.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def known_names() -> list[str]:
 
 
 def unknown(name: str) -> str:
-    """The message for a name that is no metric: the closest one, and how to list them."""
+    """The message for an unknown metric: the closest name, and how to list all."""
     base, at, k = name.partition("@")
     folded = {n.lower(): n for n in DEFINITIONS}
     close = difflib.get_close_matches(base.lower(), folded, n=1, cutoff=0.5)

@@ -4,8 +4,8 @@ All of them take
 
 - ``Y_true``: (n, L) array or sparse matrix of relevances >= 0; relevant means > 0;
 - ``scores``: a `Ranking`, `Candidates`, or an (n, L) array or sparse matrix of scores. Labels that are
-  *not listed* (not in the `Ranking`, not stored by the sparse matrix, or with score -inf) stand tied
-  with each other below all that are. NaN is a ValueError.
+  *not listed* (not in the `Ranking`, not stored by the sparse matrix, or with score -inf) are tied
+  below all others. NaN is a ValueError.
 
 Labels are ranked by descending score. Two rules for ties, stated by each metric:
 
@@ -57,7 +57,7 @@ def recall_rows(inputs: Inputs, k: int) -> Statistics:
 def f1_rows(inputs: Inputs, k: int) -> Statistics:
     """F1 of the first k labels, averaged over all rows: F1@k, 2 hits / (k + number of relevant labels).
 
-    Annif's ``F1@5``, but for rows in which fewer than k labels are listed: k counts here all the same, as in
+    Annif's ``F1@5``, except in rows with fewer than k listed labels: here k still counts, as in
     P@k. A row without a relevant label counts 0. Ties by label.
 
     Examples

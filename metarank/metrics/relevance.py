@@ -110,14 +110,14 @@ class Relevance:
         return "; ".join(
             self.missed(what, names, n_pairs)
             for what, names, n_pairs in (
-                ("that the model never met", self.unknown, self.n_unknown_pairs),
+                ("not in the training data", self.unknown, self.n_unknown_pairs),
                 ("removed from the model", of_removed, self.n_removed_pairs),
             )
             if names
         )
 
     def missed(self, what: str, names: Sequence[str], n_pairs: int) -> str:
-        """What is said of such labels."""
+        """The message about such labels."""
         return (
             f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant pairs, "
             "which count as missed"
@@ -153,8 +153,8 @@ def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[A
     known = getattr(Y_pred, "label_names", None) or known
     if Y_pred is not None and known is None and names is not None:
         raise ValueError(
-            "Y_pred must have label_names, as the answer of `predict` has, or be lists of names, to be "
-            "matched by name with a data set; matrices are matched by place: give Y_true as Y"
+            "Y_pred must have label_names, as from `predict`, or be lists of names, to match a data set by "
+            "name; for matrices in the same order pass Y_true as Y"
         )
     return Y_pred, known
 

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals: how much a value may vary with the choice of test rows."""
+"""Bootstrap confidence intervals: how much a value varies with the choice of test rows."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def bootstrap(
 
     Each draw takes n rows with replacement and computes every metric anew. All metrics see the same draws,
     which depend on `seed` and n only. Ratios of sums (micro-F1, PSP@k) and metrics of labels (macro-F1) are
-    resampled as such, not as means of rows. AUC, micro-AUC, AUPRC and the labelwise metrics are not sums
+    computed in each draw, not as means of rows. AUC, micro-AUC, AUPRC and the labelwise metrics are not sums
     over rows: each draw takes a full evaluation.
 
-    A draw has fewer distinct labels than the rows, so that macro-F1 and C@k are lower in draws
-    than in the rows: their draws are moved up by the difference between the value and their mean (the
-    bootstrap's estimate of bias: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 10.2).
+    A draw has fewer distinct labels than the rows, so macro-F1 and C@k are lower in draws: their draws are
+    moved up by the difference between the value and their mean (the bootstrap's estimate of bias: Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, section 10.2).
 
     Parameters
     ----------

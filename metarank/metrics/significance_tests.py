@@ -21,12 +21,12 @@ _DECIMALS = 12
 
 
 def significance(Y_true: Any, a: Any, b: Any, name: str | Metric, *, inv_propensity: Any = None) -> float:
-    """p-value of the difference between two systems in a metric, by the test that belongs to it.
+    """p-value of the difference between two systems in a metric, by the test for that metric.
 
     Parameters
     ----------
     Y_true : (n, L) array or sparse matrix
-    a, b : what the metric judges, of either system
+    a, b : the predictions of the two systems
         Decisions (n, L) for a metric of label sets, scores or a `Ranking` for any other.
     name : str or Metric
         micro-F1 takes `sign_test`, macro-F1 and AUC the Wilcoxon test on the labels' F1 and AUC, any other
@@ -75,7 +75,7 @@ def significance_mark(p: float) -> str:
 def sign_test(Y_true: Any, pred_a: Any, pred_b: Any) -> float:
     """p-value of the sign test on the decisions of all pairs (row, label).
 
-    The test counts only pairs on which the systems decide differently, so that one of the two is right. Under
+    The test counts only pairs on which the systems decide differently, so one of the two is right. Under
     the null hypothesis either is right with probability 1/2. The binomial tail is exact for any number of
     pairs.
 
@@ -103,7 +103,7 @@ def wilcoxon_rows(values_a: Any, values_b: Any) -> float:
     """p-value of the Wilcoxon signed-rank test on paired values.
 
     Pairs whose difference is 0 are dropped (Wilcoxon's own rule, SciPy's ``zero_method="wilcox"``);
-    differences are rounded to 12 decimals first, so that the order of a sum makes no difference.
+    differences are rounded to 12 decimals first, so the order of a sum has no effect.
     NaN in both values marks a pair that is left out.
 
     Returns

@@ -1,4 +1,4 @@
-"""Slices: figures of some rows, by a value of each, or of some labels, by their number of training rows."""
+"""Slices: metrics of some rows, by a value of each, or of some labels, by their number of training rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FrequencyBin(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Such as "3-5", or "none"."""
+        """A text such as "3-5", or "none"."""
         if self.high == 0:
             return "none"
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
@@ -38,8 +38,7 @@ class FrequencyBin(NamedTuple):
 def frequency_bins(Y: sp.csr_matrix, label_counts: np.ndarray, n_bins: int = 6) -> list[FrequencyBin]:
     """Bins of training frequency that hold about equally many relevant pairs of Y, rare labels first.
 
-    A bin holds whole frequencies, so that frequent ones may make a bin of their own; labels without
-    a training row always do.
+    A frequency is never split over bins; labels without training rows have a separate bin.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def rows_by_value(values: Any, n_rows: int) -> dict[str, np.ndarray]:
     Raises
     ------
     ValueError
-        If there is not one value a row.
+        If there is not one value per row.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def rows_by_value(values: Any, n_rows: int) -> dict[str, np.ndarray]:
     """
     texts = as_texts(values)
     if len(texts) != n_rows:
-        raise ValueError(f"slices must hold a value a row, {n_rows}, got {len(texts)}")
+        raise ValueError(f"slices must hold a value per row, {n_rows}, got {len(texts)}")
     found: dict[str, list[int]] = {}
     for row, text in enumerate(texts):
         found.setdefault(text, []).append(row)
@@ -88,15 +87,15 @@ def rows_by_value(values: Any, n_rows: int) -> dict[str, np.ndarray]:
 
 
 def as_texts(values: Any) -> list[str]:
-    """The values of a column as slices are named: whole numbers without a point, `NONE` for nothing."""
+    """The names of slices for the values of a column: whole numbers without a point, `NONE` for nothing."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or np.ndim(values) > 1:
         raise ValueError(f"slices must be {LABEL_FREQUENCY!r} or a sequence of values, got {values!r:.80}")
     return [_text(value) for value in (values.tolist() if isinstance(values, np.ndarray) else list(values))]
 
 
 def few_values(values: Any, most: int = 12) -> list[str]:
-    """The values of a column as at most so many: dates by year or month, numbers by ranges of about equally
-    many rows, of others the most frequent and `OTHERS`. Few values stay as they are.
+    """The values of a column, reduced in number: dates by year or month, numbers by ranges of about equally
+    many rows, others to the most frequent and `OTHERS`. Few values do not change.
 
     Examples
     --------
@@ -164,8 +163,8 @@ def _natural(text: str) -> tuple[int, list[tuple[float, str]]]:
 
 
 def goes_by_label(metric: Metric) -> bool:
-    """Whether a metric can be taken by label frequency: not those of predicted relevances, of labels' own
-    lists, of a hierarchy, and of what is listed, relevant or not."""
+    """Whether a metric works by label frequency: not those of predicted relevances, of lists of labels, of a
+    hierarchy, and of all listed labels."""
     return metric.needs != "relevance" and not metric.definition.labelwise and metric.name not in _WHOLE
 
 

@@ -7,8 +7,8 @@ teaches nothing where labels are ranked, now tells rows apart: how much each sou
 (`row_columns`), as the frequency of a label does in the other direction.
 
 In a fit each fold is a batch: the view without it describes its rows, as the view of all rows describes new
-ones. A label is then a query once a fold, and nothing that differs between views, such as how many rows of a
-label a TrainingView shows, can tell relevant points of a query from others.
+ones. A label is then a query once per fold, and nothing that differs between views, such as how many rows of
+a label a TrainingView shows, can tell relevant points of a query from others.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def best_points(answering: Answering, request: Request, k: int) -> PointRanking:
     """The k best rows of each label: by the ranker of points, or by probability where the model has none."""
     model, k = answering.model, min(k, max(1, request.n_rows))
     if request.known is not None:
-        raise ValueError("known must be left out: what known labels say is of labels of one row; use exclude")
+        raise ValueError("known must be left out for points of labels: use exclude")
     scored = _probable(answering, request) if model.point_ranker is None else _ranked(answering, request, k)
     best = PointRanking.from_scores(scored.transpose(), k, n_jobs=answering.n_jobs)
     return replace(best, index=model.label_names)  # type: ignore[return-value]
@@ -262,4 +262,4 @@ def _candidates(answering: Answering, request: Request, proposals: list[Candidat
         candidates = answering.united(parts, request.n_rows)
     if model.unknown is not None:
         candidates = candidates.without_labels(np.flatnonzero(model.unknown))
-    return limits.cut(_of_known_rows(candidates, X, given))
+    return limits.within(_of_known_rows(candidates, X, given))

@@ -98,7 +98,7 @@ class Cascade(Saved):
         table = proposal_table(candidates, proposals, inv_propensity[candidates.labels], n_jobs)
         return self.ranker.score(table, n_jobs=n_jobs)
 
-    def cut(self, candidates: Candidates, rough: np.ndarray) -> Lists:
+    def filtered(self, candidates: Candidates, rough: np.ndarray) -> Lists:
         """The candidates with what is said of them, of which the foremost are described."""
         return Lists(candidates, rough, foremost(candidates, rough, self.survivors), self)
 
@@ -115,7 +115,7 @@ def learned_cascade(
     survivors: int,
     n_jobs: int,
 ) -> Lists | None:
-    """Training lists, cut by trees that did not see their row, and the cascade that cuts new ones.
+    """Training lists, filtered by trees that did not see their row, and the cascade that filters new ones.
 
     They learn from proposals and inverse propensities (m,) that did not see the row either.
     Returns None where the lists are hardly longer than what would be left, or there is nothing to learn.
@@ -134,26 +134,26 @@ def learned_cascade(
     for part, ranker in zip(parts, rankers[1:]):
         pairs = data.pairs_of(part)
         rough[pairs] = ranker.score(table.pairs(pairs), n_jobs=n_jobs)
-    return Cascade(rankers[0], survivors).cut(candidates, rough)
+    return Cascade(rankers[0], survivors).filtered(candidates, rough)
 
 
 def wide_enough(
-    cut: Lists,
+    lists: Lists,
     proposals: Sequence[Candidates],
     relevant: sp.csr_matrix,
     *,
     inv_propensity: np.ndarray,
     n_jobs: int,
 ) -> Lists | None:
-    """The cut with as many survivors, half as many again, and so on, that hardly anything is lost that a
-    ranker would put first; None where all are better described.
+    """The lists with enough survivors (half as many more at a time) that hardly any pair is lost that a
+    ranker would put first; None if it is better to keep all.
 
     Which pairs a ranker puts first is not known before they are described. But some source has most
     of them at its head, or the small trees have. The quality of a ranker that orders these heads perfectly,
     once with the pairs that are dropped and once without, may differ by a thousandth: nDCG@5 and PSP@5 of the
     rows, by what is `relevant` (n, L) and the `inv_propensity` (L,) of labels.
     """
-    candidates, rough, _, cascade = cut
+    candidates, rough, _, cascade = lists
     assert rough is not None
     assert cascade is not None
     heads = foremost(candidates, rough, _FIRST)
@@ -167,13 +167,13 @@ def wide_enough(
         return np.array([means[name] for name in _METRICS])
 
     every = quality(heads)
-    while (every - quality(heads & cut.ahead)).max() > _LOSS:
+    while (every - quality(heads & lists.ahead)).max() > _LOSS:
         survivors = cascade.survivors + -(-cascade.survivors // 2)
         if not _shortens(candidates, survivors):
             return None
         cascade = replace(cascade, survivors=survivors)
-        cut = cascade.cut(candidates, rough)
-    return cut
+        lists = cascade.filtered(candidates, rough)
+    return lists
 
 
 # Lists must be so many times longer than what is left of them.

@@ -98,8 +98,8 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
     clashes += [new for new in merged.values() if new in merged or new in gone]
     if clashes:
         raise ValueError(
-            "remove, rename and merge must hold a label once, and labels must be merged into labels that "
-            f"stay, got {clashes[0]}"
+            "remove, rename and merge must hold a label once, and merge only into labels that remain, got "
+            f"{clashes[0]}"
         )
     names = list(model.label_names or [""] * n)
     for label, (name, _) in texts.items():
@@ -154,8 +154,7 @@ def _new_labels(model: FittedModel, add: Any) -> list[dict[str, Any]]:
     if model.label_names is None:
         if not isinstance(add, Integral) or isinstance(add, bool) or add < 0:
             raise ValueError(
-                "add must be a number of labels >= 0, since the labels of this model have no names, got "
-                f"{add!r:.80}"
+                f"add must be a number of labels >= 0, since labels have no names, got {add!r:.80}"
             )
         return [{"names": ""} for _ in range(int(add))]
     if isinstance(add, Mapping):
@@ -287,12 +286,9 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
 def with_more_rows(model: FittedModel, X: Any, Y: Any, n_jobs: int) -> FittedModel:
     """The model with more training rows, for `MetaRanker.partial_fit`."""
     if model.given_sources or model.given_features:
-        raise ValueError(
-            "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
-            "rates, not rows: refit"
-        )
+        raise ValueError("partial_fit is not possible for a model with candidates or pair_features: refit")
     if isinstance(X, Dataset) == (Y is not None):
-        raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+        raise ValueError("Y is required, and must be left out if X is a Dataset with labels")
     check_same_order(X=X, Y=Y)
     before, rows = _training_set(model), model.encoder.encode(X)
     given = X.X if isinstance(X, Dataset) else X
@@ -322,7 +318,7 @@ def rows_labels(model: FittedModel, Y: Any, n_rows: int) -> sp.csr_matrix:
     relevance = aligned_relevance(model, Y, n_rows)
     if relevance.unknown:
         raise ValueError(
-            f"Y must have labels of this model only, got {relevance.unknown[0]!r:.80}; add it first"
+            f"Y must have only labels of this model, got {relevance.unknown[0]!r:.80}: add it first"
         )
     return relevance.Y
 
@@ -359,8 +355,8 @@ def training_rows_of(model: FittedModel) -> tuple[Features, sp.csr_matrix]:
     kept = [of for scorer in scorers if (of := scorer.block_rows()) is not None]
     if not kept:
         raise ValueError(
-            "this model keeps no training rows to be changed, since none of its scorers is one of "
-            "neighbours: refit, or have 'neighbors' or 'votes' among its features or shortlisters"
+            "this model keeps no training rows to change: refit, or add 'neighbors' or 'votes' to features "
+            "or shortlister"
         )
     of_block, Y = {columns.name: rows.X for columns, rows, _ in kept}, kept[0][2]
     parts = [
@@ -446,8 +442,8 @@ def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) 
     ]
     if texts and silent:
         warnings.warn(
-            f"no word of {first_few(silent)} is known to this model: such a label is found by rows of known "
-            "words that `partial_fit` adds, or after a new fit",
+            f"the model knows no word of {first_few(silent)}: such a label is found only by rows added with "
+            "`partial_fit`, or after a new fit",
             stacklevel=4,
         )
 

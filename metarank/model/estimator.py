@@ -50,7 +50,8 @@ from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
-from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
+from metarank.thresholds.costs import Costs
+from metarank.thresholds.set_sizes import ANY_SIZE, SetSizes
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
@@ -62,47 +63,46 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
     Each pair (instance, label) becomes a document described by meta-features (Yang & Gopal 2012). A
-    learning-to-rank model orders the pairs, and learned thresholds cut the list. The meta-features of a
-    training row come from the training set without the row's fold.
+    learning-to-rank model orders the pairs, and learned thresholds decide which labels are kept. The
+    meta-features of a training row are computed without the labels of its fold.
 
     Parameters
     ----------
     shortlister : "auto", name, LabelScorer, list of names and LabelScorers, or None
         The sources that propose candidate labels: "neighbors", "names", "spelling", "mentions",
         "label-vectors", "two-sided", "tail", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml",
-        "one-vs-all". "auto" ranks all labels up to 1,000, of sparse rows up to 100
-        (`metarank.model.fitting.auto`), None always.
+        "one-vs-all". "auto" ranks all labels if there are at most 1,000, or 100 for sparse
+        rows (`metarank.model.fitting.auto`); None always ranks all.
     features : "auto", "yang2012", or list of names and LabelScorers
         The sources that describe a pair. "yang2012" gives the 3k + 2 columns of the paper, k by
         cross-validation.
     ranker : "auto", the name of a ranker, or a Ranker
         "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "listwise", "logistic", "listnet",
         "ranksvm" or "svmmap". "auto" decides by the number of pairs and by cross-validation.
-    threshold : "auto" or the name of a family of cuts
+    threshold : "auto" or the name of a family of thresholds
         "auto" chooses the family by cross-validation, separately for each metric.
     encoder : None, name, path, `metarank.Encoder`, or object with ``encode(list of str) -> (n, d)``
-        A pretrained encoder of texts, by sentence-transformers or model2vec: rows and labels are compared by
-        what they mean, beside their words. X holds texts.
+        A pretrained encoder of texts, from sentence-transformers or model2vec: rows and labels are compared
+        by their meaning as well as by their words. X must hold texts.
     language : "auto", None, "english", "en", ...
-        Words of texts and of label names count by their stems in this language. "auto" takes the language of
-        the texts, if their commonest words show it and most are of one language. None takes words as they
-        are.
+        Words of texts and of label names are stemmed in this language. "auto" detects the language of the
+        texts, and stems if most texts share one. None does not stem.
     names : bool
         Whether names and descriptions of the labels are compared with the words of the rows.
     propensity_weight : float in [0, 10] or "auto"
-        How much the ranking boosts rare labels: `a` in log-odds + a log(1/p_l), with the propensity p_l
-        of Jain et al. (2016), eq. 1; 0 ranks by probability. "auto" is 0 if all labels are ranked, else the
-        weight of greatest out-of-fold PSP@5 among those that cost at most 1 % of nDCG@5; the fit learns it in
-        any case, for `rank(propensity_weight="auto")`. Label sets do not depend on it.
+        The rare-label boost: `a` in log-odds + a log(1/p_l), with the propensity p_l of Jain et al. (2016),
+        eq. 1; 0 ranks by probability. "auto" is 0 if all labels are ranked, otherwise the weight of greatest
+        out-of-fold PSP@5 among those that cost at most 1 % of nDCG@5. `fit` always learns it, for
+        `rank(propensity_weight="auto")`. Label sets do not depend on it.
     shortlist_size : int
         Candidates that each shortlister proposes for a row.
     n_folds : int
         Number of folds K >= 2. Scorers without a closed form are fitted K times on (K - 1) / K of the rows.
     effort : "low" or "medium"
-        "low" leaves out the base classifiers, all shortlisters of "auto" but neighbours, names and vectors of
-        labels, and, but for given candidates, the choice of a ranker, which learns from fewer rows.
+        "low" leaves out the base classifiers, the shortlisters of "auto" except neighbours, names and label
+        vectors, and (without given candidates) the choice of a ranker, which is trained on fewer rows.
     labelwise : bool
-        Whether to learn a second ranker, which orders the points of each label; see `rank_points`.
+        Whether to learn a second ranker, which orders the rows of each label; see `rank_points`.
     n_jobs : int or None
         Threads for all stages. None and -1 mean all cores, -2 all but one. Results do not depend on it.
     random_state : int, None, RandomState or Generator
@@ -116,19 +116,19 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         The number of training rows is 0 where no row has labels.
     classes_ : array (L,) of names, or of 0 .. L-1
     label_names_ : list of str or None; label_table_ : LabelTable; labels_ : LabelDescriptions or None
-        Names, names and ids, and what else is known of the labels, those removed included.
-    label_separator_, text_columns_ : how labels and texts of later files are read
+        The names; names and ids; descriptions, parents and so on. Removed labels are included.
+    label_separator_, text_columns_ : how labels and texts of files are read
     removed_ : int32 array of the ids of removed labels
     sources_ : list of Source; scorers_, shortlisters_ : lists of LabelScorer
-        The fitted sources; those that describe, in the order of the columns, and those that propose.
-    ranker_, thresholds_ : fitted Ranker and LearnedCuts
+        The fitted sources: those that describe pairs, in the order of the columns, and those that propose.
+    ranker_, thresholds_ : fitted Ranker and LearnedThresholds
     feature_columns_ : list of str; feature_importances_ : float64 array (F,)
-        The columns of a pair; the mean absolute contribution of each to the score, as a share.
+        The meta-features, and the share of each in the mean absolute contributions to the score.
     held_out_quality_ : dict of str to (value, low, high)
-        P@1, P@5, nDCG@5, MAP and metrics of label sets, with 95 % intervals, to expect on new rows: those of
-        training rows that the judged model has not seen. Macro-F1 is over the labels that these have.
-        `choices_` tells how many rows they are, and the share of their labels that no other fold has. It does
-        not change when labels or rows are added.
+        Held-out estimates of P@1, P@5, nDCG@5, MAP and metrics of label sets on new rows, with 95 %
+        intervals, measured on training rows that the model did not see. Macro-F1 is over the labels of these
+        rows. `choices_` has the number of rows, and the share of their labels that no other fold has. The
+        estimates do not change when labels or rows are added.
     choices_ : list of str
         What "auto" and cross-validation chose, and why, one line each.
     inv_propensity_ : float64 array (L,)
@@ -191,55 +191,55 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
-        With `labels` and no Y, no row has labels: they are ranked by what they mean (`encoder`) and by their
-        names, by fixed weights (`metarank.model.fitting.without_rows`). The scores order labels and are no
-        probabilities; what needs these raises a ValueError. X, if given, are texts such as will be ranked,
-        which tell how rare words are. Parameters of what is learned wait for the rows of `partial_fit`.
+        With `labels` and no Y, there are no training rows: labels are ranked by their meaning (`encoder`) and
+        their names, with fixed weights (`metarank.model.fitting.without_rows`). Scores then order labels but
+        are not probabilities; methods that need these raise a ValueError. X, if given, holds texts like those
+        to be ranked, for word frequencies. Parameters of learned parts take effect with `partial_fit`.
 
-        A ValueError or TypeError names an input or parameter that breaks its rule.
+        Raises a ValueError or TypeError that names an invalid input or parameter.
 
         Parameters
         ----------
         X : array-like or sparse (n, d), data frame, list of n texts, dict of blocks, or Dataset
             A dict of names to texts, vectors (n, d), numbers, categories or sparse features, or a data frame
-            with columns that are not numbers, holds blocks; see `metarank.data.Blocks.of`. None if candidates
+            with columns that are not numeric, holds blocks; see `metarank.data.Blocks.of`. None if candidates
             are given, or `labels` alone.
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
             Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
             order of value, unless `n_labels` is given. A dict by objective ("relevance", "engagement", ...)
-            holds several targets of the same labels, which one order serves.
-        y : the scikit-learn name of Y; give one of the two
+            holds several targets of the same labels; one ranking serves all of them.
+        y : the name of Y in scikit-learn; pass one of the two
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
         exclude : CSR (n, L), list of n lists of labels, or one list for all rows, optional
             Labels, as ids or names, that must not be candidates of a row.
         objectives : str or MultiObjectiveRanker, optional
-            How several targets become one order: "label" (default), "loss", "plug-in-label", ..., or an
+            How several targets become one ranking: "label" (default), "loss", "plug-in-label", ..., or an
             unfitted `MultiObjectiveRanker`.
         n_labels : int, optional
-            L. The integers in lists are then positions of labels in [0, L).
+            L. Integers in lists are then label ids in [0, L).
         groups : array-like (n,) of integers or texts, optional
-            Rows of the same value stay on the same side of every division of the rows.
+            Rows with the same value stay on the same side of every split.
         folds : int array (n,), optional
-            The fold of each row instead of the `n_folds` that are drawn; with `candidates`, the fold without
-            which the scores of each row were made.
+            The fold of each row, instead of `n_folds` random ones; with `candidates`, the fold that was left
+            out when the scores of the row were made.
         candidates : dict of source name to candidates, or the candidates of one source, optional
-            What others propose for each row, with scores, which are evidence of the pairs: CSR of scores
-            (n, L), whose stored entries count; `Candidates`; a list with, for each row, (label, score) pairs,
-            a dict of label to score, or labels, best first; or a table with the columns row, label, score
-            and source. Answers need candidates of the same sources. Scores by a model that was trained on
-            these very rows are a leak: make them without the row's fold (`folds`).
+            Candidates from your own retriever, with scores that become evidence: CSR of scores (n, L), whose
+            stored entries count; `Candidates`; a list with, for each row, (label, score) pairs, a dict of
+            label to score, or labels, best first; or a table with the columns row, label, score and source.
+            Later calls need candidates of the same sources. Scores from a model that was trained on the same
+            rows are data leakage: make them without the row's fold (`folds`).
         candidates_mode : "only" or "union"
-            "only" ranks the candidates given; `shortlister` is then "auto". "union" ranks what the model's
-            own shortlisters propose as well.
+            "only" ranks the given candidates; `shortlister` is then "auto". "union" also ranks the proposals
+            of the model's shortlisters.
         pair_features : dict of name to values of pairs, or the values of one feature, optional
-            More evidence of pairs, in the same forms. It proposes none.
+            More evidence for pairs, in the same forms. It does not propose candidates.
         labels : list of names, LabelDescriptions, data frame, path of a file, or list of dicts, optional
             Names, alternative names, descriptions, parents and related labels; see
-            `metarank.data.read_labels`. All labels of the table can be ranked, those without a row too.
+            `metarank.data.read_labels`. All labels of the table can be ranked, even without a training row.
         negatives : CSR (n, L), `Candidates`, or list of n lists of labels, optional
-            Labels that a person rejected for a row. All other pairs without a label are then unjudged; how
-            many of them are relevant is estimated from rows with rejections, see
+            Labels that a person rejected for a row. All other pairs without a label are then unjudged; the
+            share of them that is relevant is estimated from rows with rejections, see
             `metarank.model.fitting.unjudged`. Not for several objectives.
         """
         Y = one_target(Y, y)
@@ -276,7 +276,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
     @contextmanager
     def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[LocalStages]:
-        """The place where sources and ranker are fitted."""
+        """Where sources and ranker are fitted."""
         yield LocalStages(data, n_jobs)
 
     def _check_parameters(self) -> int:
@@ -293,17 +293,17 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def update_labels(
         self, *, add: Any = None, remove: Any = None, rename: Any = None, merge: Any = None
     ) -> MetaRanker:
-        """Change the label set without a new fit. On an error nothing changes. Not safe while others rank.
+        """Change the label set without a new fit. Nothing changes on an error. Not safe during other calls.
 
-        Ids do not change: new labels are appended, and a removed label keeps its id, but is never proposed
-        again, unless a label of its name is added. Sources that are sums or lists of training rows become
-        equal to those of a fit on the changed rows. Trees, classifiers, ranker, cuts and calibration do not
-        change: a label into which others were merged gets the maximum of their scores, and a label that
-        trees do not know their lowest score of the row. A new label is found by the known words of its name,
-        and by its rows after `partial_fit`.
+        Ids do not change: new labels are appended, and a removed label keeps its id, but is not proposed
+        again unless a label with its name is added. Sources that are sums or lists of training rows become
+        equal to those of a fit on the changed rows. Trees, classifiers, ranker, thresholds and calibration do
+        not change: a merged label gets the maximum of the scores, and a label that trees do not know gets
+        their lowest score of the row. A new label is found by the known words of its name, and by its rows
+        after `partial_fit`.
 
-        A ValueError or TypeError names a label that is unknown, removed, or in two changes at once, or a name
-        that is taken. No model of several objectives, or without neighbours, changes.
+        Raises a ValueError or TypeError that names a label that is unknown, removed, or in two changes at
+        once, or a name in use. Models of several objectives, or without neighbours, cannot change.
 
         Parameters
         ----------
@@ -323,9 +323,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
         """Add training rows without a new fit, as `update_labels` changes labels. An unfitted one is fitted.
 
-        A model without rows is fitted on these as by ``fit(X, Y, labels=...)`` with its table of labels, to
-        the same bytes; the texts of its first fit play no part any more. Of any other all labels must be
-        labels of the model. Grades count as relevant if > 0. Raises as `update_labels`.
+        A model without training rows is fitted on these as by ``fit(X, Y, labels=...)`` with its table of
+        labels, to the same bytes; the texts of its first fit have no effect. For any other model, all labels
+        must be known to it. Grades count as relevant if > 0. Raises like `update_labels`.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
@@ -365,29 +365,29 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         k : int
             Number of labels per row, at most L. Rows with fewer candidates are padded with -1.
         candidates : Candidates, CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            After a fit with candidates, those of the same sources. After any other, your own shortlist, which
-            is ranked instead; scores in it are ignored, and a CSR of unequal numbers is refused. Integers
-            are ids, texts names.
+            After a fit with candidates: those of the same sources. After any other fit: your shortlist, which
+            replaces the model's. Its scores are not used: a CSR with unequal values is an error. Integers are
+            ids, texts are names.
         exclude : as in `fit`
         allowed : CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            The only labels that may be ranked, without those in `exclude`. A shortlist with too few of them
-            is completed by the most frequent others.
+            The only labels that may be ranked, except those in `exclude`. A shortlist with too few of them
+            is completed with the most frequent others.
         propensity_weight : float in [0, 10] or "auto", optional
-            Weight of rare labels instead of `propensity_weight_`; 0 ranks by probability, "auto" is
+            Rare-label boost instead of `propensity_weight_`; 0 ranks by probability, "auto" is
             `tuned_weight_`.
         objective_weights : array-like (K,) or dict of names to weights, optional
             Weights of the objectives instead of those of the fit, after a fit with a plug-in.
         pair_features : as in `fit`, after a fit with them
         known : as `exclude`, optional
-            Labels that the rows are known to have. They are excluded, and tell of the others by how often
-            training rows have both (`metarank.model.known_labels`). Needs a fit with effort "medium" or more,
+            Labels you already know. They are excluded, and change the scores of others by how often training
+            rows have both (`metarank.model.known_labels`). Needs a fit with effort "medium" or more,
             neighbours among its sources, and 50 rows with two labels.
 
         Returns
         -------
         Ranking
-            Equal scores are in order of label id. Rows without evidence (`without_evidence`: texts without a
-            known word, sparse rows of zeros) get the labels in order of frequency.
+            Equal scores are in order of label id. Rows without evidence (`without_evidence`: texts without
+            known words, sparse rows of zeros) get the labels in order of frequency.
         """
         self._check_is_fitted()
         k = min(check_k(k), self.n_labels_)
@@ -398,18 +398,18 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         return ranking if index is None else replace(ranking, index=index)
 
     def rank_points(self, X: Any, k: int = 10, **limits: Unpack[Limits]) -> Ranking:
-        """The k best rows of X for each label, best first: whom to recommend a new item to.
+        """The k best rows of X for each label, best first, such as the users to recommend an item to.
 
         After a fit with ``labelwise=True`` a ranker orders the rows of each label; candidates are the
         `shortlist_size` best rows (or k) by each source. Scores depend on the rows that are ranked together,
         and are not comparable between labels. Any other model orders by `predict_proba`. Arguments are those
-        of `rank` but `known`, for all rows at once.
+        of `rank` except `known`.
 
         Returns
         -------
         Ranking
             ``labels[l]`` holds the numbers of the rows for label l, ``scores[l]`` their scores, both (L, k),
-            ties by row. To judge it: ``metrics.evaluate(Y.T, ranking, ["nDCG@5"])``.
+            ties by row. To evaluate it: ``metrics.evaluate(Y.T, ranking, ["nDCG@5"])``.
         """
         k, answering = check_k(k), self.answering()
         return best_points(answering, read_request(self.fitted_, X, **limits), k)
@@ -426,9 +426,9 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
     def predict_proba(self, X: Any, **limits: Unpack[Limits]) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance: float32 (n, L), or CSR (n, L) of the candidates if labels
-        are shortlisted. 0 for labels that are excluded, not allowed, or no candidates. Along a ranking
-        without a boost of rare labels they never rise: neighbours that would, share their mean. In rows
-        without evidence they are the labels' shares of training rows.
+        are shortlisted. 0 for labels that are excluded, not allowed, or not candidates. They never increase
+        along a ranking without rare-label boost: neighbours that would, share their mean. In rows without
+        evidence they are the labels' shares of training rows.
         """
         scored = self._score_rows(X, **limits)
         out = self.fitted_.probability_matrix(scored)
@@ -445,29 +445,29 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         return_quality: bool = False,
         **limits: Unpack[Limits],
     ) -> Any:
-        """Label sets, CSR (n, L) of 0/1, by the cut learned for a metric; empty in rows without evidence.
+        """Label sets, CSR (n, L) of 0/1, by the learned thresholds; empty in rows without evidence.
 
-        The attribute `label_names` of the matrix has the names of its columns, None if there are none.
+        The attribute `label_names` of the matrix holds the names of its columns, or None.
 
         Parameters
         ----------
         X, exclude, allowed, candidates, pair_features, known : as in `rank`
-        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", or else
-            `fit` learns cuts for all of them. The guarantees "recall>=0.9" and "precision>=0.8"
-            (any level) hold for rows like those of the fit with confidence 0.9; see `ThresholdLearner`. One
-            that cannot be kept is a ValueError that names the best that can be had.
-            ``{"false_positive": 1, "false_negative": 4}`` is the cut of least expected cost: a label is kept
-            if its probability is at least 1 / (1 + 4). Costs are numbers >= 0; or (L,), one a label; or a
-            dict or an indexed Series by the labels' names; a data frame may hold them in two columns.
+        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", ...
+            `fit` learns thresholds for all of these metrics. The guarantees "recall>=0.9" and
+            "precision>=0.8" (any level) hold for rows like the training rows with confidence 0.9; see
+            `ThresholdLearner`. One that cannot be kept raises a ValueError that names the best possible one.
+            ``{"false_positive": 1, "false_negative": 4}`` has the least expected cost: a label is kept if its
+            probability is at least 1 / (1 + 4). Costs are numbers >= 0; or (L,), one for each label; or a
+            dict or an indexed Series by label name; or two columns of a data frame.
         return_names : bool
             Return a list of names for each row instead, in the order of `rank`.
         at_least, at_most : int
-            So many labels of a row, its best ones, whatever the cut says. Where a guarantee was asked for, it
-            holds for recall under `at_least` alone.
+            The least and greatest number of labels of a row, its best ones, whatever the threshold. With
+            them a guarantee holds only for recall under `at_least`.
         return_quality : bool
-            Return a pair instead: the label sets, and what to expect of each row's, a dict of float32 arrays
-            (n,) by "precision", "recall" and "f1", by which the surest rows can be found: `metarank evaluate`
-            shows what comes true of them. Precision is NaN of an empty set.
+            Return a pair instead: the label sets, and the expected "precision", "recall" and "f1" of each, a
+            dict of float32 arrays (n,), which show the surest rows. `metarank evaluate` compares them with
+            the truth. The precision of an empty set is NaN.
         """
         self._check_is_fitted()
         for name, asked in (("return_names", return_names), ("return_quality", return_quality)):
@@ -495,8 +495,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         sizes: SetSizes = ANY_SIZE,
         quality: bool = False,
     ) -> Answers:
-        """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
-        what is not requested. `limits` holds `exclude`, `allowed`, `candidates`, `pair_features` and `known`.
+        """The results of `rank`, `predict_proba` and `predict` from scores computed once; None for those not
+        requested. `limits` holds `exclude`, `allowed`, `candidates`, `pair_features` and `known`.
         """
         scored = listed = self._score_rows(X, 1, weight, **limits)
         k = min(check_k(k), self.n_labels_)
@@ -520,10 +520,10 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         k: int = 1,
         propensity_weight: float | str | None = None,
         objective_weights: Any = None,
-        /,  # so that an answer refuses by name what it does not take
+        /,  # an unknown keyword is an error
         **limits: Unpack[Limits],
     ) -> list[Scored]:
-        """The candidates of rows with their scores: every answer follows from it."""
+        """The candidates of rows with their scores, from which every answer is made."""
         answering = self.answering(propensity_weight, objective_weights)
         return self._score_request(answering, read_request(self.fitted_, X, **limits), k)
 
@@ -572,12 +572,12 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         objective_weights: Any = None,
         **limits: Unpack[Limits],
     ) -> Explanation | list[Explanation]:
-        """Explain the place of `label`, an id or name, for one instance `x`, with the arguments of `rank` but
-        `known`. Without a label there is a list: the explanations of the first three.
+        """Explain the position of `label`, an id or name, for one instance `x`, with the arguments of `rank`
+        except `known`. Without a label, a list explains the first three.
 
         Score = base + contributions. A label that is not a candidate of the row is explained as if it were.
-        `n_neighbors` nearest training points of the label are listed. ``str`` of the result gives a page to
-        read, ``to_dict()`` plain values.
+        `n_neighbors` nearest training rows of the label are listed. ``str`` of the result is a page to read,
+        ``to_dict()`` holds plain values.
         """
         answering = self.answering(propensity_weight, objective_weights)
         if label is not None:
@@ -591,8 +591,8 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """The k labels (at most 1,000) that are most probably missing from training rows, over all rows.
 
-        Each has row, row_name, label, label_name and probability, which is from models that were fitted
-        without the row's fold; ties in order of row, then label.
+        Each has row, row_name, label, label_name and probability, from models that were fitted without the
+        row's fold; ties in order of row, then label.
         """
         self._check_is_fitted()
         k = check_k(k)
@@ -610,16 +610,16 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         propensity_weight: float = 0.0,
         **limits: Unpack[Limits],
     ) -> list[ReviewPair]:
-        """The k pairs of a row and a label that a person should look at first, over all rows.
+        """The k pairs of row and label that a person should check first, over all rows.
 
         Parameters
         ----------
         X, exclude, allowed, candidates, pair_features, known : as in `rank`
         goal : "recall" or "errors"
-            What a pair gains. "recall": the probability that the label is relevant and missing from the label
-            set. "errors": the probability that the decision of the set is wrong.
+            What a check gains. "recall": the probability that the label is relevant and missing from the
+            label set. "errors": the probability that the decision of the set is wrong.
         Y, negatives : as in `fit`, optional
-            Pairs that are known to be relevant or rejected, which are left out; Y may be in the Dataset.
+            Pairs that are known to be relevant or rejected, which are left out. Y may be part of the Dataset.
         optimize : as in `predict`
         propensity_weight : float in [0, 10]
             The gain times (1/p_l)^a, with a this weight and p_l the propensity of the label.
@@ -635,7 +635,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
         if isinstance(X, Dataset) and X.n_labels:
             if Y is not None:
-                raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+                raise ValueError("Y must be left out if X is a Dataset with labels")
             Y = X
         scored = self._score_rows(X, **limits)
         judged = judged_pairs(self.fitted_, Y, negatives, sum(s.candidates.n_rows for s in scored))
@@ -652,16 +652,16 @@ class MetaRanker(Learned, Saved, BaseEstimator):
         persist.save(self, path)
 
     def make_ready(self, encoder: Any = None) -> None:
-        """Have the encoder of texts loaded, if the model has one; see `metarank.load`."""
+        """Load the encoder of texts, if the model has one; see `metarank.load`."""
         if isinstance(self.encoder_, BlocksEncoder) and self.encoder_.meaning is not None:
             self.encoder_.load_meaning(encoder)
-            self.encoder = self.encoder_.meaning  # another fit has it, too
+            self.encoder = self.encoder_.meaning  # for another fit
         else:
             super().make_ready(encoder)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the features, object array (d,), if the training rows had them."""
+        """Names of the features, object array (d,), if the training rows have them."""
         names = self.encoder_.names
         if names is None:
             raise AttributeError(f"this {type(self).__name__} was fitted on features without names")

@@ -40,9 +40,10 @@ from metarank.ranker.assemble import joined_columns
 from metarank.scorers.base import LabelScorer, planned
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.source import Source, describers, labels_told_of, proposers
-from metarank.thresholds import LearnedCuts
-from metarank.thresholds.decisions import ANY_SIZE, Costs, SetSizes
+from metarank.thresholds import LearnedThresholds
+from metarank.thresholds.costs import Costs
 from metarank.thresholds.set_metrics import METRICS
+from metarank.thresholds.set_sizes import ANY_SIZE, SetSizes
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.given import Given
@@ -54,7 +55,7 @@ from metarank.types.suggested import MissingPairs
 from metarank.types.texts import PackedStrings
 from metarank.types.view import Features
 
-# Metrics of the order. Those of label sets are in `LearnedCuts.held_out_`.
+# Metrics of the order. Those of label sets are in `LearnedThresholds.held_out_`.
 ORDER = ("P@1", "P@5", "nDCG@5", "MAP")
 SETS = dict(zip(METRICS, ("micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy")))
 
@@ -66,9 +67,9 @@ class Scored(NamedTuple):
     ----------
     candidates : Candidates
     evidence : float64 array (m,)
-        The ranker's scores, on which probabilities and cuts are based.
+        The ranker's scores, on which probabilities and thresholds are based.
     scores : float32 array (m,)
-        The ranking scores, which determine the order: evidence plus the boost of rare labels. They have
+        The ranking scores, which determine the order: evidence plus the rare-label boost. They have
         the precision in which they are shown, so that no order depends on hidden digits.
     blank : bool array (n,)
         Rows without evidence.
@@ -126,7 +127,7 @@ class FittedModel(Saved):
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
     ranker : Ranker
-    thresholds : LearnedCuts
+    thresholds : LearnedThresholds
     propensity_weight : float
         Of the ranking by default.
     tuned_weight : float
@@ -182,7 +183,7 @@ class FittedModel(Saved):
     cascade: Annotated[Cascade | None, Object("", Cascade, optional=True)] = None
     point_ranker: Annotated[Ranker | None, Object("", Ranker, optional=True)] = None
     known_labels: Annotated[KnownLabels | None, Object("", KnownLabels, optional=True)] = None
-    thresholds: Annotated[LearnedCuts, Object("", LearnedCuts)]
+    thresholds: Annotated[LearnedThresholds, Object("", LearnedThresholds)]
     removed: Annotated[np.ndarray, Ids("", np.int32, below="L", ascending=True)] = field(
         default_factory=lambda: np.zeros(0, np.int32)
     )
@@ -341,9 +342,9 @@ class FittedModel(Saved):
         return self.thresholds.probabilities(scored.candidates, scored.evidence, self._known(scored))
 
     def kept(self, scored: Scored, metric: str | Costs, sizes: SetSizes = ANY_SIZE) -> NDArray[np.bool_]:
-        """bool (m,): the pairs above the cut learned for a metric, none that are `untold` unless the sizes of
+        """bool (m,): the pairs kept by the threshold of a metric, none that are `untold` unless the sizes of
         sets ask for more."""
-        above = self.thresholds.cut(scored.candidates, scored.evidence, metric, self._known(scored))
+        above = self.thresholds.keep(scored.candidates, scored.evidence, metric, self._known(scored))
         above &= ~scored.untold
         if not sizes:
             return above
@@ -370,7 +371,7 @@ class FittedModel(Saved):
         at, there = found_at(scored.candidates.pair_keys, lists.pair_keys)
         at = at[there]
         evidence[there] = scored.evidence[at] + (evidence[there] - self.thresholds.scores_of(before)[at])
-        kept = lists.among(limits.cut(lists))
+        kept = lists.among(limits.within(lists))
         blank = scored.blank & (np.diff(known.indptr) == 0)
         out = self.with_scores(lists.where(kept), evidence[kept], weight, blank)
         return out._replace(logits=logits[kept])
@@ -401,7 +402,7 @@ class FittedModel(Saved):
         return sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
 
     def checked_weight(self, propensity_weight: float | str | None) -> float:
-        """The requested weight of rare labels, that of "auto", or that of the fit."""
+        """The requested propensity weight, that of "auto", or that of the fit."""
         if propensity_weight is None:
             return self.propensity_weight
         if isinstance(propensity_weight, str) and propensity_weight == "auto":
@@ -446,7 +447,7 @@ class Learned:
         held_out_quality_: dict[str, Interval]
         choices_: list[str]
         ranker_: Ranker
-        thresholds_: LearnedCuts
+        thresholds_: LearnedThresholds
         inv_propensity_: NDArray[np.float64]
         random_state_: int
         propensity_weight_: float

@@ -54,7 +54,7 @@ class Together:
 
     @classmethod
     def of(cls, Y: sp.csr_matrix) -> Together:
-        """Of all rows, or of as many drawn ones as have so many pairs of labels."""
+        """Of all rows, or of as many drawn ones as have this many pairs of labels."""
         pairs = np.diff(Y.indptr).astype(np.int64) ** 2
         return cls(Y if pairs.sum() <= _MOST_PAIRS else Y[drawn_lists(pairs, _MOST_PAIRS, _SHIFT)])
 

@@ -1,4 +1,4 @@
-"""`Aggregation`: how several targets become one objective; the objective itself, a callable of the scores."""
+"""`Aggregation`: how several targets become one objective, which is a callable of scores."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ class Aggregation:
     Parameters
     ----------
     method : str
-        * "label": label aggregation: `combine` makes one target of all, which is learned. With "sum" and
+        * "label": label aggregation: `combine` makes one target of all. With "sum" and
           difference costs the optimal order is that of ``sum_k w_k E[y_k | x]``.
         * "loss": loss aggregation: ``sum_k a_k loss_k``, each the mean over its own pairs. For AUC the
-          optimal order is that of ``sum_k a_k eta_k(x) / (pi_k (1 - pi_k))``: skewed labels count for more
-          than their weight.
-        * "product": "label" with ``combine="product"``.
-        * "plug-in-label", "plug-in-loss": a probability model for each label, put into these two formulas.
+          optimal order is that of ``sum_k a_k eta_k(x) / (pi_k (1 - pi_k))``: skewed labels count
+          more than their weight.
+        * "product": "label" with ``combine="product"``. * "plug-in-label", "plug-in-loss": a probability
+        model for each label, inserted into these two formulas.
           Only here `MultiObjectiveRanker.predict` takes other weights without a new fit.
     combine : "sum", "product" or "max"
         As in `aggregate_labels`.
     cost : "difference" or "uniform"
-        What misranking a pair of grades costs, as in `auc_gradients`: with "label" of the aggregated label's
-        grades, otherwise of each label's. Plug-ins have the formula of difference costs.
+        The cost of misranking a pair of grades, as in `auc_gradients`: with "label" for grades of the
+        aggregated label, otherwise of each label. Plug-ins use the formula of difference costs.
     surrogate : "logistic" or "hinge"
         As in `auc_gradients`.
 
     Raises
     ------
     ValueError
-        An unknown word.
+        If a value is unknown.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Aggregation:
 
     @property
     def combination(self) -> Combination:
-        """What is made of the labels where they are combined; the sum where losses or probabilities are."""
+        """How labels are combined; the sum, where losses or probabilities are combined."""
         combine: dict[str, Combination] = {"label": self.combine, "product": "product"}
         return combine.get(self.method, "sum")
 
@@ -107,7 +107,7 @@ class Aggregation:
         n_jobs: int | None = None,
         propensities: Any = None,
     ) -> Objective:
-        """What is minimised on some rows, as LightGBM takes it for ``objective=``.
+        """The loss on some rows, for LightGBM's ``objective=``.
 
         Parameters
         ----------
@@ -129,8 +129,8 @@ class Aggregation:
         Raises
         ------
         ValueError
-            Bad targets, weights, groups or propensities; a constant target, which has no AUC (the message
-            names it); a plug-in, which has no objective of its own.
+            Invalid targets, weights, groups or propensities; a constant target, which has no AUC (the message
+            names it); a plug-in, which has no objective.
         """
         if self.method in PLUG_IN:
             raise ValueError(f"aggregation must be 'label', 'loss' or 'product' here, got {self.method!r}")
@@ -178,7 +178,7 @@ class Objective:
 
     Called with scores (n,), it returns the gradient and the Hessian diagonal, scaled for boosting. An AUC
     loss is a mean over pairs; it is multiplied by n, so that LightGBM's ``min_sum_hessian_in_leaf`` and
-    ``lambda_l2`` keep the meaning they have for a sum over rows. LambdaRank's scale is LightGBM's own. A
+    ``lambda_l2`` keep the meaning they have for a sum over rows. LambdaRank's scale is that of LightGBM. A
     second argument is ignored, so that LightGBM can take the object as its ``objective``.
     """
 
@@ -241,7 +241,7 @@ def aggregate_labels(
         With weights w (ones by default):
 
         * "sum": ``sum_k w_k y_k``;
-        * "product": ``prod_k y_k ** w_k``, so that a weight of 0 leaves a label out;
+        * "product": ``prod_k y_k ** w_k``, a weight of 0 leaves a label out;
         * "max": ``max_k w_k y_k``.
     weights : array-like (K,) or mapping of names, or None
     propensities : None, array-like (K,) or (n, K), or mapping of names
@@ -255,7 +255,7 @@ def aggregate_labels(
     Raises
     ------
     ValueError
-        Bad targets or weights; an unknown `how`; a sum or product too large for a float64.
+        Invalid targets or weights; an unknown `how`; a sum or product too large for a float64.
 
     Examples
     --------
@@ -291,8 +291,8 @@ def aggregate_labels(
 def label_spread(Y: Any, propensities: Any = None) -> np.ndarray:
     """Half the mean difference of two rows' grades, E|y_k - y_k'| / 2: ``pi_k (1 - pi_k)`` of a binary label.
 
-    The mean over its own pairs divides label k's loss by its spread, so that the more skewed a label is, the
-    more it counts: loss aggregation ranks by ``sum_k a_k E[y_k | x] / spread_k`` (Lukasik et al. 2025,
+    The mean over its own pairs divides label k's loss by its spread, so skewed labels count more: loss
+    aggregation ranks by ``sum_k a_k E[y_k | x] / spread_k`` (Lukasik et al. 2025,
     Proposition 5.2).
 
     Parameters

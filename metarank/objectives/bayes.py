@@ -93,7 +93,7 @@ def loss_aggregated_scorer(eta: Any, pi: Any, weights: Any = None) -> np.ndarray
     inner = inner_weights(pi, weights)
     if len(inner) != probabilities.shape[1]:
         raise ValueError(
-            f"pi must have {probabilities.shape[1]} entries, one a column of eta, got {len(inner)}"
+            f"pi must have {probabilities.shape[1]} entries, one per column of eta, got {len(inner)}"
         )
     return label_aggregated_scorer(probabilities, inner)
 
@@ -215,7 +215,7 @@ def _joint(both: Any, eta: np.ndarray) -> np.ndarray:
     """P(all y_k = 1 | x), checked against what eta allows."""
     values = np.asarray(both, dtype=np.float64)
     if values.shape != (len(eta),):
-        raise ValueError(f"both must have shape ({len(eta)},), one entry a row of eta, got {values.shape}")
+        raise ValueError(f"both must have shape ({len(eta)},), one entry per row of eta, got {values.shape}")
     low, high = np.maximum(0.0, eta.sum(axis=1) - eta.shape[1] + 1), eta.min(axis=1)
     possible = (values >= low - _SLACK) & (values <= high + _SLACK)
     if not possible.all():

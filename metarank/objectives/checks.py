@@ -79,7 +79,7 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
         raise ValueError(f"{name} must hold numbers: {error}") from None
     names = names or [f"objective_{k}" for k in range(values.shape[1])]
     if len(set(names)) < len(names):
-        raise ValueError(f"the objectives of {name} must have names of their own, got {names}")
+        raise ValueError(f"the objectives of {name} must have distinct names, got {names}")
     bad = ~((values >= 0) & (values <= MAX_GRADE))
     if bad.any():
         row, k = np.argwhere(bad)[0]
@@ -126,7 +126,7 @@ def check_weights(
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows cut into groups (queries).
+    """Rows in groups (queries).
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     if isinstance(group, Grouping):
         return group
     if group is not None and qid is not None:
-        raise ValueError("group and qid say the same: give one of them, got both")
+        raise ValueError("group and qid are alternatives: pass one, got both")
     if group is not None:
         sizes = np.asarray(group)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
@@ -217,7 +217,7 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
         return Grouping(np.arange(n_rows), np.array([0, n_rows]), np.zeros(1, np.int64), False)
     values = np.asarray(qid)
     if values.shape != (n_rows,):
-        raise ValueError(f"qid must have one entry a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"qid must have one entry per row, shape ({n_rows},), got {values.shape}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("qid must not be NaN or infinite")
     if values.dtype == object:

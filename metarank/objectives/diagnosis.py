@@ -57,13 +57,13 @@ class Diagnosis:
         Of "label" and "loss" aggregation what each label attains on held-out rows, in `cross_metric`.
     cross_metric : str
     position_propensity : float64 array (P,) or None
-        Where places were given: the probability that each is looked at, beside that of the one most looked
-        at. All else is then of relevance as it is estimated from clicks.
+        With positions: the examination probability of each, relative to the greatest. All other values are
+        then for the relevance estimated from clicks.
     steepness : float
-        The eta of ``place ** -eta`` that comes nearest to that curve; 0 without places.
+        The eta of ``position ** -eta`` nearest to that curve; 0 without positions.
     reordered : float64 array (K,)
         Of the pairs that the grades order, the share that the estimate orders the other way; 0 of objectives
-        that do not depend on places.
+        that do not depend on positions.
     """
 
     names: list[str]
@@ -131,10 +131,10 @@ class Diagnosis:
     def _position_table(self) -> str:
         curve = self.position_propensity if self.position_propensity is not None else np.zeros(0)
         places = [(str(place), f"{value:.3f}") for place, value in enumerate(curve[:_PLACES_SHOWN], 1)]
-        table = plain_table(["place", "looked at"], places)
+        table = plain_table(["position", "examined"], places)
         share = ", ".join(f"{name} {_per_cent(of)}" for name, of in zip(self.names, self.reordered) if of > 0)
-        told = f"a place is looked at about as place ** -{self.steepness:.2f}"
-        return f"{table}\n{told}; pairs ordered the other way: {share or 'none'}"
+        shown = f"examination probability: about position ** -{self.steepness:.2f}"
+        return f"{table}\n{shown}; pairs in the other order: {share or 'none'}"
 
     def _cross_table(self) -> str:
         """Means over the folds and their standard errors."""
@@ -212,7 +212,7 @@ def diagnose(
     reordered = np.zeros(len(rows.names))
     if shown is not None:
         if X is None:
-            raise ValueError("position needs X, by which relevance is told from places, got None")
+            raise ValueError("position needs X, to separate relevance from positions, got None")
         raw, settings = rows.values, model.settings()
         rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         reordered[shown.clicked] = [

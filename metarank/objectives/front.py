@@ -16,7 +16,7 @@ def non_dominated(points: Any, tolerance: float = 0.0) -> NDArray[np.bool_]:
     Parameters
     ----------
     points : float array (n, K)
-        A row a point, a column an objective; greater is better.
+        A row per point, a column per objective; greater is better.
     tolerance : float
         As in `dominates`: a point is dominated if another is nowhere worse by more than the tolerance, and
         somewhere better by more than it.

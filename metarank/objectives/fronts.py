@@ -43,7 +43,7 @@ class ParetoFront:
     points : float64 array (m, K)
         The metric of each objective; greater is better.
     models : list of MultiObjectiveRanker (m)
-        Fitted, one a point. Those of a plug-in method share their probability models.
+        Fitted, one per point. Those of a plug-in method share their probability models.
     alone : dict of str to MultiObjectiveRanker
         For each objective the model trained on it alone.
     alone_points : float64 array (K, K)
@@ -200,8 +200,8 @@ def pareto_front(
     Returns
     -------
     ParetoFront
-        `print` shows a table, `metarank.plot.front` draws it. For each objective it also has the model
-        trained on it alone (loss aggregation with all weight on it).
+        `print` shows a table, `metarank.plot.front` draws it. It also has the model of each objective alone
+        (loss aggregation with all weight on it).
 
     Raises
     ------

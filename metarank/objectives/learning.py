@@ -199,7 +199,7 @@ class Training:
         """What a plug-in needs beside its models."""
         top_grade = self.top_grade
         if self.propensity is not None and not self._completes:
-            top_grade = top_grade / self.propensity  # models of what is observed, one a label
+            top_grade = top_grade / self.propensity  # models of what is observed, one per label
         by_loss = self.settings.aggregation.method == "plug-in-loss"
         return PlugIn(top_grade, label_spread(self.values, self.propensity) if by_loss else None)
 
@@ -223,7 +223,7 @@ class Training:
         check_linear(self.metric, aggregation.cost, aggregation.combination)
         if propensity.ndim == 2 and self.is_plug_in and not self._completes:
             raise ValueError(
-                f"propensities must be one a label, shape ({len(self.names)},), with aggregation="
+                f"propensities must be one per label, shape ({len(self.names)},), with aggregation="
                 f"{aggregation.method!r} and model={self.settings.model!r}, got {propensity.shape}: its "
                 "models are of observed labels, and a new row has no propensities; model='linear' takes them"
             )

@@ -1,4 +1,4 @@
-"""`MultiObjectiveRanker`: one score a row for several objectives."""
+"""`MultiObjectiveRanker`: one score per row for several objectives."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from metarank.types.checks import (
 )
 
 _NAME = "MultiObjectiveRanker"
-# What of LightGBM's settings has a parameter of its own, or is what the ranker is about.
+# Settings of LightGBM that have a parameter here, or that the ranker determines.
 _OWN_SETTINGS = {
     "objective",
     "metric",
@@ -72,14 +72,14 @@ _OWN_SETTINGS = {
     "linear_tree",
     "categorical_feature",
 }
-# A metric after each round; it is no number where an objective is constant on the rows watched.
+# A metric after each round; not a number if an objective is constant on the rows.
 _CURVE = List("", Number("", floats="any"))
-_NO_MISSING = "model='linear' knows no missing values; fill them in, or take model='lightgbm', which does"
+_NO_MISSING = "model='linear' allows no missing values: fill them, or use model='lightgbm'"
 
 
 @cache
 def _lightgbm_names() -> set[str]:
-    """The settings that LightGBM knows: of others it says nothing."""
+    """The settings that LightGBM knows; it ignores others silently."""
     from lightgbm.basic import _ConfigAliases
 
     return {alias for aliases in _ConfigAliases._get_all_param_aliases().values() for alias in aliases}
@@ -97,7 +97,7 @@ def _params_of(model: MultiObjectiveRanker) -> dict[str, Any]:
 
 
 def _n_models(known: Any, model: str) -> int:
-    """How many models of a kind are saved: one an objective for plug-ins, otherwise one."""
+    """How many models of a kind are saved: one per objective for plug-ins, otherwise one."""
     if known.model != model:
         return 0
     return int(known["K"]) if Aggregation.of(known.aggregation).method in PLUG_IN else 1
@@ -111,10 +111,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ----------
     aggregation : str or Aggregation
         How several objectives become one: "label", "loss", "product", "plug-in-label" or "plug-in-loss", see
-        `metarank.objectives.Aggregation`, which also says how labels are combined and what pairs cost.
+        `metarank.objectives.Aggregation`, which also sets how labels are combined and the cost of pairs.
     model : "lightgbm" or "linear"
         Boosted trees, or weights of standardised columns found by L-BFGS. With few queries the linear model
-        is often the better one; `diagnose` compares settings by cross-validation.
+        is often better; `diagnose` compares settings by cross-validation.
     weights : array-like (K,), mapping of names to weights, or None
         Weights of the objectives; None: equal. Only proportions count.
     n_jobs : int or None
@@ -123,21 +123,21 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Seed of LightGBM.
     metric : "auto", "auc" or "ndcg"
         The loss, and the metric of early stopping: pairwise surrogates of the AUC and the AUC, or LambdaRank
-        and nDCG@10. "auto": "ndcg" where `fit` is given queries.
+        and nDCG@10. "auto": "ndcg" if `fit` gets queries.
     label_gain : None, "linear" or array-like
         Gains of nDCG, as in `ndcg_gradients`.
     n_rounds : int
         Boosting rounds; also bounds the steps of L-BFGS (times 5).
     params : dict or None
-        LightGBM's own settings, such as ``{"num_leaves": 15}``; its defaults otherwise. They say nothing of
-        the linear model.
+        Settings of LightGBM, such as ``{"num_leaves": 15}``; its defaults otherwise. The linear model ignores
+        them.
     l2 : float
         Penalty of the linear model.
     early_stopping : int
-        If positive, training stops after this many rounds without a gain on `eval_set`, and keeps the best
-        round.
+        If positive, training stops after this many rounds without improvement on `eval_set`, and keeps the
+        best round.
     stop_on : str, int or None
-        What must gain: an objective by name or number, or the "min" or "mean" of all; None is "mean".
+        What must improve: an objective by name or number, or the "min" or "mean" of all; None is "mean".
     verbose : int
         0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
@@ -148,17 +148,16 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Weights, summing to 1.
     metric_ : "auc" or "ndcg"
     evals_ : dict
-        ``evals_[objective][metric]`` is a list with a value for each round, on the evaluation rows, or
-        without them on the training rows: "auc", and with queries "ndcg@10". The rounds are those of the
-        model that was kept; for plug-ins, those of each objective's own model.
+        ``evals_[objective][metric]`` is a list with a value for each round, on the rows of `eval_set`, or
+        without it on the training rows: "auc", and with queries "ndcg@10". The rounds are those of the
+        final model; for plug-ins, those of each objective's model.
     best_round_ : int or list of int
         Number of the best round, from 1; for plug-ins one for each objective.
     attained_ : float64 array (K,)
         The final metric of each objective on the watched rows.
     n_features_in_ : int
     position_propensity_ : float64 array (P,) or None
-        Where `fit` was given places: the probability that each is looked at, beside that of the one most
-        looked at.
+        If `fit` gets positions: the examination probability of each, relative to the greatest.
     random_state_ : int
         The seed of the fit, see `MetaRanker`.
 
@@ -242,41 +241,39 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, d), or data frame
-            NaN is a missing value for boosted trees, as in LightGBM, here and in `predict`; the linear model
-            refuses it.
+            NaN is a missing value for boosted trees, as in LightGBM, and an error for the linear model, here
+            and in `predict`.
         Y : array-like (n, K) or (n,), data frame, or mapping of names to columns
-            Grades >= 0, at least two different ones for each label.
+            Grades >= 0, at least two different ones per label.
         y : optional
-            Y by the name that scikit-learn has for it; not both.
+            The name of Y in scikit-learn; pass one of the two.
         group : array-like (G,), optional
             Sizes of consecutive queries.
         qid : array-like (n,), optional
             Instead of `group`: the query of each row, integers or strings, in any order.
         eval_set : (X, Y), optional
-            Rows on which metrics are watched; early stopping needs them.
+            Rows on which metrics are computed; early stopping needs them.
         eval_group, eval_qid : array-like, optional
-            Queries of `eval_set`, where the training rows have queries.
+            Queries of `eval_set`, if the training rows have queries.
         propensities : array-like (K,) or (n, K), or mapping of names to numbers or arrays (n,), optional
-            Where relevant labels are missing from Y: the probability, in (0, 1], with which a grade above
-            0 was observed, of each label or of each row and label; a grade of 0 is never observed
-            otherwise. Labels that a mapping does not name are complete. Targets, weights of labels,
-            formulas and metrics are then those of the complete labels;
-            `metarank.objectives.partial_labels` has the equations. It takes metric "auc", cost
-            "difference" and combine "sum" or "product". Boosted plug-ins take one a label.
+            If relevant labels are missing from Y: the probability, in (0, 1], that a grade above 0 was
+            observed, per label or per row and label; a grade of 0 is always observed as 0. Labels that a
+            mapping does not name are complete. Targets, weights of labels, formulas and metrics are then
+            those of the complete labels; `metarank.objectives.partial_labels` has the equations. Needs metric
+            "auc", cost "difference" and combine "sum" or "product". Boosted plug-ins take one per label.
         eval_propensities : as propensities, optional
-            Those of `eval_set`; without them its labels are complete.
+            Those of `eval_set`; by default its labels are complete.
         position : array-like (n,), optional
-            The place at which each row was shown when it was clicked or not: 1 is the first; 0 or missing
-            where it was not shown. The clicks are then replaced by the rate at which the row would be
-            clicked at a place that everybody looks at, estimated from all rows
-            (`metarank.objectives.positions` has the model), and every kind of aggregation learns from that.
+            The position at which each row was shown: 1 is the first; 0 or missing if it was not shown.
+            Clicks are then replaced by the click rate at a position that everybody examines, estimated from
+            all rows (`metarank.objectives.positions` has the model). Every kind of aggregation learns from
+            these rates.
         position_of : str, int, or a sequence of them, optional
-            The objectives that depend on it, by name or number; all but "relevance" by default, and so all of
-            an array, whose objectives are "objective_0", "objective_1", ...
+            The objectives that depend on position, by name or number; by default all except "relevance", so
+            all of an array, whose objectives are "objective_0", "objective_1", ...
         position_propensity : array-like (P,), optional
-            The probability, in (0, 1], that each place from the first to the P-th is looked at, where it is
-            known, as from an experiment; otherwise it is learned from the rows. Grades of `eval_set` are
-            taken to be free of such a bias.
+            The examination probability, in (0, 1], of the positions 1 to P, if known, such as from an
+            experiment; otherwise it is learned. Grades of `eval_set` are assumed to have no position bias.
 
         Returns
         -------
@@ -299,10 +296,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         check_savable_width(rows.X)
         watched = self._watched(eval_set, eval_group, eval_qid, eval_propensities, rows)
         if watched is None and self.early_stopping:
-            raise ValueError(
-                "early_stopping needs rows to watch: give eval_set, got early_stopping="
-                f"{self.early_stopping} without"
-            )
+            raise ValueError(f"early_stopping needs eval_set, got early_stopping={self.early_stopping}")
         self._learn(settings, rows, watched, shown=shown)
         self._feature_names = columns or []
         return self
@@ -316,10 +310,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         metrics: Metrics | None = None,
         shown: ShownRows | None = None,
     ) -> MultiObjectiveRanker:
-        """`fit` by checked parameters and rows, with the metrics of the rows that are watched, or of all."""
+        """`fit` with checked parameters and rows, and the metrics of `eval_set` or of all rows."""
         for name, of in zip(rows.names, rows.values.T):
             if of.min() == of.max():
-                raise ValueError(f"the label {name!r} of Y is constant, {of[0]:g} everywhere: no AUC exists")
+                raise ValueError(f"the label {name!r} of Y is constant, {of[0]:g}: it has no AUC")
         rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         metrics = self._metrics(rows if watched is None else watched) if metrics is None else metrics
         weights = check_weights(self.weights, len(rows.names), names=rows.names)
@@ -441,7 +435,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Raises
         ------
         ValueError
-            Not fitted, bad input, or weights for a method whose weights are fixed by `fit`.
+            Not fitted, invalid input, or weights for a method whose weights are fixed by `fit`.
         """
         check_is_fitted(self)
         known, names = getattr(self, "feature_names_in_", None), names_of(X)
@@ -466,7 +460,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         qid: Any = None,
         propensities: Any = None,
     ) -> float:
-        """How well the ranking serves the objectives: the unweighted mean of one metric over them.
+        """The unweighted mean of one metric over the objectives.
 
         Parameters
         ----------
@@ -476,7 +470,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Returns
         -------
         float
-            The metric is nDCG@10 for rows with queries and AUC without, or what `metric` asks for. For each
+            The metric is nDCG@10 for rows with queries, otherwise AUC, or that of `metric`. For each
             objective it is the value that `evals_` and `attained_` hold for an `eval_set`.
 
         Raises
@@ -496,11 +490,11 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Importance of each column, float64 (d,), summing to 1; all 0 if no column is used.
+        """Importance of each column, float64 (d,), with sum 1; all 0 if no column is used.
 
         For boosted trees it is the gain of all splits by the column, as LightGBM counts it; for the linear
         model the absolute weight times the column's standard deviation. For plug-ins it is the mean over the
-        objectives' models, weighted by `weights_`. `feature_names_in_` has the names where X was a data
+        objectives' models, weighted by `weights_`. `feature_names_in_` has the names if X was a data
         frame.
         """
         weights = self.weights_ if self._is_plug_in else np.ones(1)
@@ -529,7 +523,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         return out
 
     def scores(self, features: Any, n_jobs: int) -> np.ndarray:
-        """`predict` of features that are checked already."""
+        """`predict` for checked features."""
         raw = [raw_scores(model, features, n_jobs) for model in self._models]
         return self.plug_in_.combine(raw, self.weights_) if self._is_plug_in else raw[0]
 
@@ -548,7 +542,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         Raises
         ------
         ValueError
-            If not fitted, or if something else stands at `path`.
+            If not fitted, or if `path` holds something else.
         """
         check_is_fitted(self)
         persist.save(self, path)
@@ -570,7 +564,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     def _feature_names(self, names: list[str]) -> None:
         self.__dict__.pop("feature_names_in_", None)
         if names and len(names) != self.n_features_in_:
-            raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
+            raise ValueError(f"feature_names must be {self.n_features_in_}, one per column, got {len(names)}")
         if names:
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 

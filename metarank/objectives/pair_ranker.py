@@ -31,7 +31,8 @@ class ObjectivesRanker(Ranker):
     model : MultiObjectiveRanker, optional
         How objectives are weighed and what is learned; label aggregation by default.
     max_irrelevant : int
-        It learns from all pairs that are relevant for an objective and at most so many others, drawn by hash.
+        It learns from all pairs that are relevant for an objective and at most this many others, drawn by
+        hash.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class ObjectivesRanker(Ranker):
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         if len(np.unique(data.weight[data.weight > 0])) > 1:
-            raise ValueError("sample_weight must be left out where there are several objectives")
+            raise ValueError("sample_weight must be left out with several objectives")
         part = self._learned(data)
         sizes = part.sizes[part.sizes > 0]
         model = clone(self.model) if self.model is not None else MultiObjectiveRanker(label_gain="linear")

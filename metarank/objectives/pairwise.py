@@ -208,7 +208,7 @@ def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
     grades, names = check_targets(Y)
     values = np.asarray(scores, np.float64)
     if values.shape != (len(grades),) or np.isnan(values).any():
-        raise ValueError(f"scores must be {len(grades)} numbers, one a row of Y, got {scores!r:.60}")
+        raise ValueError(f"scores must be {len(grades)} numbers, one per row of Y, got {scores!r:.60}")
     # Numbers in the order of the scores, which may be infinite.
     ranks = np.unique(values, return_inverse=True)[1].astype(np.float64)
     grouping = check_groups(len(grades))

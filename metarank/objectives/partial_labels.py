@@ -11,7 +11,7 @@ that is linear in it:
 * **The AUC**, with difference costs, is ``1 - N / D`` with ``N = sum over y_i > y_j of (y_i - y_j) e_ij``
   and ``D = sum_{i<j} |y_i - y_j|``; e_ij is 1 where row j is scored above row i, 0 where below, and 1/2
   in a tie. As ``|y_i - y_j| = y_i + y_j - 2 min(y_i, y_j)`` and ``e_ij + e_ji = 1``, both are linear in
-  the grades but for the minima, and ``E[min(o_i, o_j) / (p_i p_j)] = min(y_i, y_j)``. Hence the unbiased
+  the grades except the minima, and ``E[min(o_i, o_j) / (p_i p_j)] = min(y_i, y_j)``. Hence the unbiased
   estimates
 
       D' = (n - 1) sum_i z_i - 2 sum_{i<j} min(o_i, o_j) / (p_i p_j)
@@ -52,7 +52,7 @@ many relevant rows it has. Of graded labels c is the sum of D(z) over that of D'
 which every pair counts equally.
 
 No sound form have: nDCG, which divides by the best DCG of the complete labels of each query; uniform
-costs, since grades z of different propensities are no grades; a maximum of grades.
+costs, since grades z of different propensities are not grades; a maximum of grades.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ import numpy as np
 from metarank._util.modules import outside
 from metarank.objectives.checks import Grouping
 
-# Factors of AUC(z) - 1/2 beyond which its estimate is told to be noise, and beyond which it is refused.
+# Factors of AUC(z) - 1/2 beyond which its estimate is noise, and beyond which it is refused.
 _LARGE_FACTOR, _MOST_FACTOR = 3.0, 10.0
 
 
@@ -114,8 +114,7 @@ def check_propensities(
         raise ValueError(f"{name} must be numbers, got {propensities!r:.80}") from None
     if values.shape not in ((n_labels,), (n, n_labels)):
         raise ValueError(
-            f"{name} must have shape ({n_labels},), one a label, or ({n}, {n_labels}), one a row and label, "
-            f"got {values.shape}"
+            f"{name} must have shape ({n_labels},), one per label, or ({n}, {n_labels}), got {values.shape}"
         )
     bad = ~((values > 0) & (values <= 1))
     if bad.any():
@@ -132,7 +131,7 @@ def check_linear(metric: str, cost: Any, combine: str = "sum") -> None:
     if metric != "auc":
         raise ValueError(
             f"metric must be 'auc' with propensities, got {metric!r} (\"auto\" is 'ndcg' with queries): nDCG "
-            "divides by the best DCG of the complete labels of each query, which observed ones do not tell"
+            "has no estimate from observed labels"
         )
     if cost != "difference":
         raise ValueError(
@@ -213,8 +212,8 @@ def attenuation(
     factors = np.where(is_complete, 1.0, costs / np.where(is_complete, 1.0, complete))
     for k in np.flatnonzero(factors > _LARGE_FACTOR).tolist():
         warnings.warn(
-            f"propensities of {names[k]!r} are small: what observed labels say of its AUC is multiplied by "
-            f"{factors[k]:.1f}, and its noise too, so that estimates may lie far outside [0, 1]",
+            f"propensities of {names[k]!r} are small: estimates of its AUC are multiplied by "
+            f"{factors[k]:.1f}, with their noise, and may lie far outside [0, 1]",
             stacklevel=outside(),
         )
     return factors

@@ -1,10 +1,10 @@
 """Clicks that depend on where a row was shown: what they say of relevance.
 
-The position-based model: a row is clicked if its place is examined and the row attracts, which happen apart
-from each other, with probabilities theta[place] and gamma(x). Boosted trees of gamma's log-odds maximise the
+The position-based model: a row is clicked if its position is examined and the row attracts. Both are
+independent, with probabilities theta[position] and gamma(x). Boosted trees of gamma's log-odds maximise the
 likelihood of the log, and between their rounds theta takes Newton's steps to its own greatest likelihood (as
 regression EM, Wang et al. 2018, "Position bias estimation for unbiased learning to rank in personal search",
-but a place that is given a probability of 1 can lose it). gamma(x), the rate of clicks at a place that
+but a position with probability 1 can lose it). gamma(x), the rate of clicks at a position that
 everybody looks at, then stands for the clicks, in every objective alike.
 """
 
@@ -47,7 +47,7 @@ class ShownRows:
     clicked : list of int
         The objectives whose grades depend on it.
     given : float64 array (P,) or None
-        The probabilities that places are examined, where they are known.
+        The examination probabilities, if known.
     """
 
     place: np.ndarray
@@ -58,12 +58,12 @@ class ShownRows:
     def checked(
         cls, rows: GradedRows, position: Any, position_of: Any, position_propensity: Any
     ) -> ShownRows | None:
-        """None where there are no places.
+        """None without positions.
 
         Raises
         ------
         ValueError
-            Bad places, unknown objectives, a grade above 0 of a row that was not shown.
+            Invalid positions, unknown objectives, a grade above 0 of a row that was not shown.
         """
         if position is None:
             for other, value in (("position_of", position_of), ("position_propensity", position_propensity)):
@@ -74,12 +74,14 @@ class ShownRows:
         clicked = _clicked(rows.names, position_of)
         for k in clicked:
             if not np.ptp(rows.values[:, k]):
-                raise ValueError(f"the label {rows.names[k]!r} of Y is constant: no row tells of its places")
+                raise ValueError(
+                    f"the label {rows.names[k]!r} of Y is constant: its positions cannot be learned"
+                )
             unseen = (place == 0) & (rows.values[:, k] > 0)
             if unseen.any():
                 raise ValueError(
-                    f"position must be a place, from 1, where {rows.names[k]!r} is above 0, got 0 or a "
-                    f"missing value at row {np.argmax(unseen)}"
+                    f"position must be at least 1 where {rows.names[k]!r} is above 0, got 0 or a missing "
+                    f"value at row {np.argmax(unseen)}"
                 )
             if rows.propensity is not None and (rows.propensity[..., k] < 1).any():
                 raise ValueError(f"propensities must not name {rows.names[k]!r}, which depends on position")
@@ -90,7 +92,7 @@ class ShownRows:
                 raise ValueError(f"position_propensity must lie in (0, 1], got {given.tolist()!s:.80}")
             if len(given) < place.max():
                 raise ValueError(
-                    f"position_propensity must tell of each of {place.max()} places, got {len(given)} values"
+                    f"position_propensity must have {place.max()} values, got {len(given)} values"
                 )
         return cls(place, clicked, given)
 
@@ -98,34 +100,34 @@ class ShownRows:
 def without_position_bias(
     rows: GradedRows, shown: ShownRows | None, seed: int, n_jobs: int
 ) -> tuple[GradedRows, np.ndarray | None]:
-    """The rows with gamma, on the scale of the grades, in place of clicks, and how often each place is
-    examined beside the one most looked at.
+    """The rows with gamma, on the scale of the grades, instead of clicks, and the examination probability of
+    each position, relative to the greatest.
 
-    The objective that is most often above 0 tells of the places, unless that is given.
+    The curve is learned from the objective that is most often above 0, unless it is given.
     """
     if shown is None:
         return rows, None
     theta, values = shown.given, rows.values.copy()
     order = sorted(shown.clicked, key=lambda k: -np.count_nonzero(values[:, k]))
     for number, k in enumerate(order):
-        with as_part(f"places of {rows.names[k]}", _SHARE * number / len(order), _SHARE / len(order)):
+        with as_part(f"positions of {rows.names[k]}", _SHARE * number / len(order), _SHARE / len(order)):
             theta, values[:, k] = _maximised(rows, k, shown.place, theta, seed, n_jobs)
         if not np.ptp(values[:, k]):
             raise ValueError(
-                "position needs more rows, or columns of X that tell rows apart: what was shown, "
-                f"{np.count_nonzero(shown.place)} rows, tells nothing of {rows.names[k]!r} beside its places"
+                f"position needs more rows, or columns of X that separate {rows.names[k]!r} from positions, "
+                f"got {np.count_nonzero(shown.place)} rows"
             )
     learned = theta if theta is None or shown.given is not None else theta / theta.max()
     return replace(rows, values=values), learned
 
 
 def the_rest(shown: ShownRows | None) -> AbstractContextManager[None]:
-    """Reports are of what is left of a fit after the places."""
+    """Progress of the rest of a fit, after the positions."""
     return nullcontext() if shown is None else as_part("training", _SHARE, 1 - _SHARE)
 
 
 def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
-    """The eta of ``place ** -eta`` that comes nearest to a curve, places weighted by their rows.
+    """The eta of ``position ** -eta`` nearest to a curve, positions weighted by their rows.
 
     >>> round(steepness(np.arange(1, 6) ** -0.5, np.array([1, 2, 3, 4, 5])), 3)
     0.5
@@ -162,7 +164,7 @@ def _maximised(
 
 
 def _stepped(theta: np.ndarray, at: np.ndarray, click: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-    """A few of Newton's steps, place by place, to the curve under which the clicks are likeliest."""
+    """A few of Newton's steps, position by position, to the most likely curve."""
     n_places = len(theta)
     known = np.flatnonzero(np.bincount(at - 1, minlength=n_places))
     clicks = np.bincount(at - 1, click, n_places)
@@ -178,7 +180,7 @@ def _stepped(theta: np.ndarray, at: np.ndarray, click: np.ndarray, gamma: np.nda
 
 
 def _at(theta: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The value of each row's place: beyond the last that of the last, and 0 where it was not shown."""
+    """The value of each row's position: that of the last beyond it, and 0 if the row was not shown."""
     return np.append(0.0, theta)[np.minimum(place, len(theta))]
 
 
@@ -188,13 +190,13 @@ def _places(position: Any, n_rows: int) -> np.ndarray:
     except (TypeError, ValueError):
         raise ValueError(f"position must be whole numbers, got {position!r:.80}") from None
     if values.shape != (n_rows,):
-        raise ValueError(f"position must have one entry a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(f"position must have one entry per row, shape ({n_rows},), got {values.shape}")
     values = np.where(np.isnan(values), 0.0, values)
     bad = (values < 0) | (values > _MOST_PLACES) | (values != np.floor(values))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"position must be whole numbers from 1 (the first place) to {_MOST_PLACES}, 0 or missing where "
+            f"position must be whole numbers from 1 (the first) to {_MOST_PLACES}, 0 or missing where "
             f"a row was not shown, got {values[row]:g} at row {row}"
         )
     if not values.any():

@@ -57,7 +57,7 @@ class Metrics:
         self.names: list[str] = ["auc", "ndcg@10"] if self._lists else ["auc"]
 
     def measure(self, scores: np.ndarray) -> np.ndarray:
-        """float64 (K, M): a row an objective, a column a metric."""
+        """float64 (K, M): a row per objective, a column per metric."""
         areas = np.array([pairs.area(scores, n_jobs=self.n_jobs) for pairs in self._pairs])
         if self._factor is not None:
             areas = 0.5 + self._factor * (areas - 0.5)

@@ -101,7 +101,7 @@ def check_target(path: PathLike) -> Path:
 def _check_replaceable(target: Path, path: PathLike) -> None:
     """ValueError unless it is an empty folder, or a model and nothing beside it.
 
-    A folder whose manifest cannot be read, or is that of another program, is no model.
+    A folder whose manifest cannot be read, or is that of another program, is not a model.
     """
     names = {p.name for p in target.iterdir()} if target.is_dir() else {""}
     if not names:
@@ -112,9 +112,7 @@ def _check_replaceable(target: Path, path: PathLike) -> None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         listed = None
     if listed is None:
-        raise ValueError(
-            f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither"
-        )
+        raise ValueError(f"a model needs a new folder or that of an earlier model, got {str(path)!r}")
     if names - listed:
         raise ValueError(
             f"a model replaces an earlier model and nothing else, but {str(path)!r} also holds "
@@ -232,8 +230,8 @@ def _decoded(folder: Path, limits: Limits) -> dict[str, Any]:
     size = _regular_file(path).st_size
     if size > limits.manifest_bytes:
         raise ModelError(
-            f"{name} has {size} bytes, more than {limits.manifest_bytes}: "
-            "pass metarank.load larger persist.Limits if it is to be trusted"
+            f"{name} has {size} bytes, more than {limits.manifest_bytes}: if you trust it, pass larger "
+            "persist.Limits to metarank.load"
         )
     try:
         manifest: dict[str, Any] = parsed(path.read_text(encoding="utf-8"))
@@ -258,7 +256,7 @@ def _decoded(folder: Path, limits: Limits) -> dict[str, Any]:
     for key, (n_bytes, sha256) in files.items():
         # A plain name on every system, and not that of the manifest.
         if key in ("", ".", "..", MANIFEST) or any(c in key for c in "/\\:\0"):
-            raise ModelError(f"{name} lists {key!r:.80}, which is no name of a file")
+            raise ModelError(f"{name} lists {key!r:.80}, which is not a name of a file")
         if type(n_bytes) is not int or n_bytes < 0 or not isinstance(sha256, str):
             raise ModelError(f"{name} is damaged: the entry of {key!r:.80} is wrong")
     return manifest
@@ -268,7 +266,7 @@ def parsed(text: str) -> Any:
     """Parse JSON; ValueError for NaN and Infinity, which are not JSON."""
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a number of JSON")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -323,10 +321,10 @@ def digest_of(manifest: dict[str, Any]) -> str:
 
 
 def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Limits = LIMITS) -> Any:
-    """Read a saved model. Large arrays are memory-mapped, so that several processes share one copy.
+    """Read a saved model. Large arrays are memory-mapped: several processes share one copy.
 
     The folder may be untrusted: loading and using the model runs no code from the folder and reads no file
-    outside it, but for the encoder of texts that it names. That is loaded by its library from this machine,
+    outside it, except the encoder of texts that it names. That is loaded by its library from this machine,
     and a folder only if it holds plain modules and safetensors; `encoder` loads what you name instead. The
     folder must not change while the model is in use.
 
@@ -338,9 +336,9 @@ def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Li
         Check every file against its digest first, which reads all bytes once. With False, damage that leaves
         the model well-formed goes unnoticed; types, sizes and all indices into arrays are always checked.
         Search indexes are built on first use.
-    encoder : as of `MetaRanker`, optional
-        The encoder of texts of a model that was fitted with an object, or another place of it. Otherwise the
-        model's is loaded by its name, from this machine alone; a warning says if there is none, or another.
+    encoder : as in `MetaRanker`, optional
+        The encoder of texts of a model that was fitted with an object, or another path of it. By default it
+        is loaded by name, only from this machine; a warning appears if it is missing or different.
     limits : persist.Limits
         Limits on what the folder may allocate.
 
@@ -462,7 +460,7 @@ class Reader:
 
     def number(self, value: dict[str, Any], at: str) -> float:
         if value["__float__"] not in ("inf", "-inf", "nan"):
-            raise ModelError(f"{at} must be 'inf', '-inf' or 'nan' where a number is written so")
+            raise ModelError(f"{at} must be a number, 'inf', '-inf' or 'nan'")
         return float(value["__float__"])
 
     def once(self, name: Any, read: Callable[[Path], Any]) -> Any:

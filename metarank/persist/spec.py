@@ -104,8 +104,8 @@ class Spec:
 class Saved(metaclass=ShortHelp):
     """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
-    A class whose saved attributes all have a field in their types needs no spec of its own, nor does one with
-    its own `get_state` and `from_state`. Classes of metarank are registered.
+    A class needs no spec if all saved attributes have a field in their types, or if it has `get_state` and
+    `from_state`. Classes of metarank are registered.
     """
 
     saved: ClassVar[Spec | None] = None
@@ -139,7 +139,7 @@ class Saved(metaclass=ShortHelp):
         """Compute what follows from the restored values."""
 
     def make_ready(self, encoder: Any = None) -> None:
-        """Load what a model needs beside its folder; ValueError for an encoder that it does not have."""
+        """Load what a model needs outside its folder; ValueError for an encoder that it does not have."""
         if encoder is not None:
             raise ValueError(f"encoder must be None, since this {type(self).__name__} was fitted without one")
 

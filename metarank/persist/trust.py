@@ -23,9 +23,9 @@ class ModelError(ValueError):
 
 
 def register(cls: C) -> C:
-    """Register a class with `get_state` and `from_state`, so that models may contain its objects.
+    """Register a class with `get_state` and `from_state`: models may then contain its objects.
 
-    Use it as a decorator on your own scorers. Import the module that defines them before `metarank.load`.
+    Use it as a decorator of your scorers. Import the module that defines them before `metarank.load`.
     """
     home = SAVED.get(cls.__name__, getattr(_REGISTERED.get(cls.__name__), "__module__", ""))
     if home.startswith("metarank.") and home != cls.__module__:
@@ -134,11 +134,11 @@ def count_declared(size: int, what: str) -> None:
     """Count a size that no array confirms; ValueError if it is too large, or all together are."""
     allowed = _allowance.get()
     if size > allowed.each:
-        raise ValueError(f"{what} must be at most {allowed.each} where no array bears it out, got {size}")
+        raise ValueError(f"{what} must be at most {allowed.each} without an array of that size, got {size}")
     if size > allowed.left:
         raise ValueError(
-            f"sizes that no array bears out must not add up to so much: {what}, {size}, is more than the "
-            f"{allowed.left} that are left, see persist.Limits"
+            f"sizes without arrays are too large in sum: {what}, {size}, is more than the {allowed.left} "
+            "left, see persist.Limits"
         )
     allowed.left -= size
 

@@ -42,7 +42,7 @@ class AutoRanker(Ranker):
     tolerance : float
         In standard errors of the difference between two candidates.
     max_pairs : int
-        The choice looks at whole lists drawn by hash up to so many pairs.
+        The choice looks at whole lists drawn by hash up to this many pairs.
     label_columns : list of str, optional
         Passed to the ensemble.
 
@@ -53,7 +53,7 @@ class AutoRanker(Ranker):
     ranker_ : Ranker
         The chosen one, fitted on all lists.
     quality_ : dict of str to float
-        Held-out quality of each candidate.
+        Held-out measure of each candidate.
 
     Examples
     --------

@@ -151,14 +151,14 @@ def saved_with(*fitted: Field, params: Params | None = None) -> Spec:
 
 
 def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-    """Scores of all training pairs, each from a ranker that learned nothing of the pair's list; see `trials`.
+    """Scores of all training pairs, each from a ranker that was not trained on the pair's list; see `trials`.
 
     Parameters
     ----------
     ranker : Ranker
         Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
     data : RankingData
-        With at least two folds. Where there is nothing to learn from, a part scores 0.
+        With at least two folds. A part without training pairs scores 0.
 
     Returns
     -------

@@ -41,7 +41,7 @@ class BoostedRanker(Ranker):
 
     Several models differ in what they saw: each learns from the lists outside one fold, so that out-of-fold
     scores cost no further fit, and from its own draw of irrelevant pairs. Where candidates are many, nearly
-    all are irrelevant, and most of these are easily told apart: to learn from a part costs a fraction of
+    all are irrelevant, and most of these are easy: to learn from a part costs a fraction of
     learning from all, and orders no worse.
 
     Parameters
@@ -59,7 +59,7 @@ class BoostedRanker(Ranker):
     feature_fraction, bagging_fraction : float
         As in LightGBM.
     max_irrelevant : int
-        "binary" learns from all relevant pairs and at most so many others, drawn by hash of (seed, model,
+        "binary" learns from all relevant pairs and at most this many others, drawn by hash of (seed, model,
         pair) and weighted so that they stand for all.
     share_irrelevant : float in [0, 1]
         This share of them instead, where it is more.
@@ -124,8 +124,8 @@ class BoostedRanker(Ranker):
         self._check_params()
         if not self.can_learn(data):
             raise ValueError(
-                "gains must differ within at least one list of positive weight, got no such list: all "
-                "candidates of each row are relevant, or none is"
+                "gains must differ within a list of positive weight: all candidates of each row are "
+                "relevant, or none is"
             )
         models = self._pointwise if self.objective == "binary" else self._listwise
         self.trees_: BoosterArrays = BoosterArrays.stack(list(models(data, n_jobs)))

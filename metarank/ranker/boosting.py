@@ -42,7 +42,7 @@ def grown(
     best: Callable[[], int] | None = None,
     tell: Callable[[str, float], None] = report,
 ) -> BoosterArrays:
-    """Trees of so many rounds.
+    """Trees of this many rounds.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def grown(
 def sampled_pairs(
     gains: np.ndarray, weight: np.ndarray, max_irrelevant: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The relevant pairs, and at most so many irrelevant ones, drawn by hash and weighted to stand for all.
+    """The relevant pairs, and at most this many irrelevant ones, drawn by hash and weighted to stand for all.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class StandardisedColumns:
         self.n_jobs = n_jobs
         self.mean: np.ndarray = values.mean(axis=0, dtype=np.float64)
         deviation = values.std(axis=0, dtype=np.float64)
-        constant = deviation <= 1e-7 * np.abs(self.mean)  # but for rounding; it carries no information
+        constant = deviation <= 1e-7 * np.abs(self.mean)  # except for rounding; it carries no information
         self.scale: np.ndarray = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
 
     def scores(self, values: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:

@@ -63,7 +63,7 @@ class RankingData:
         n, m = table.candidates.n_rows, table.candidates.n_pairs
         gains = np.ascontiguousarray(gains, np.float32)
         if gains.shape != (m,) or not (np.isfinite(gains) & (gains >= 0)).all():
-            raise ValueError(f"gains must be {m} finite numbers >= 0, one a pair")
+            raise ValueError(f"gains must be {m} finite numbers >= 0, one per pair")
         if m == 0 or not table.names:
             raise ValueError(f"table must hold a pair and a column at least, got shape {table.values.shape}")
         weight = np.ones(n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
@@ -141,14 +141,14 @@ class RankingData:
         return seen if trial.described is None else replace(seen, table=trial.described)
 
     def by_fold(self) -> RankingData:
-        """Without trials of its own: what is tuned by cross-validation, and not told to anyone."""
+        """Without trials: for candidates of cross-validation, which are not logged."""
         return replace(self, outer=None, shown=None)
 
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Scores (m,) of which those of pairs that are not `shown` are drawn, by hash, from the row's others.
 
         A label all of whose rows are held out has no evidence, and that it has none tells that they are. It
-        takes the place of any other, as it would where it had rows by which nothing is to be told.
+        replaces any other rule, as if its rows showed no difference.
         """
         if self.shown is None or self.shown.all():
             return scores

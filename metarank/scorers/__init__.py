@@ -1,16 +1,16 @@
 """Sources of evidence: each describes pairs (instance, label) by named columns, and some propose labels.
 
-- `LabelNeighbors`, `NeighborShortlister`, `Centroids`, `LabelPrior`, `TailClassifiers`: what the training
-  rows of a label are like, and how many there are.
+- `LabelNeighbors`, `NeighborShortlister`, `Centroids`, `LabelPrior`, `TailClassifiers`: the training
+  rows of a label, and their number.
 - `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `OneVsAll`: classifiers.
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
-- `NameScorer`, `SpellingScorer`: what the names of labels say; `NameMentions`: where a text
-  mentions them; `NameRecord`: how far rows bear them out.
-- `LabelVectorScorer`: vectors of labels; `TwoSided` compares rows with them as training rows teach.
+- `NameScorer`, `SpellingScorer`: the names of labels; `NameMentions`: where a text mentions
+  them; `NameRecord`: how reliable they are.
+- `LabelVectorScorer`: vectors of labels; `TwoSided` learns to compare rows with them.
 
-One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
-name or as objects; those that are also used alone stand in `metarank.shortlist`. The names that
-`shortlister=` takes, and the classes behind them, are in `metarank/_util/registry.py`.
+Your own source is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes sources
+by name or as objects; those that also work alone are in `metarank.shortlist`. `metarank/_util/registry.py`
+has the names for `shortlister=` and their classes.
 """
 
 from __future__ import annotations

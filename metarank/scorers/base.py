@@ -1,4 +1,4 @@
-"""`LabelScorer`: the one protocol of every source of evidence."""
+"""`LabelScorer`: the base class of every source of evidence."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ _INTERFACES = ("shortlist", "score", "search")
 
 
 def planned(scorer: LabelScorer, is_dense: bool = False) -> Planned | None:
-    """The scorer as a source of a plan; None if it is a user's own, or one whose scores the core does not
-    compute."""
+    """The scorer as a source of a plan; None if the core does not compute its scores."""
     order = type(scorer).__mro__
     of_class = next(number for number, base in enumerate(order) if "planned" in vars(base))
     changed = [vars(scorer), *map(vars, order[:of_class])]
@@ -60,7 +59,7 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
     """
     columns = scorer.score(X, candidates, **options)
     m = candidates.n_pairs
-    rule = f"{type(scorer).__name__}.score must return a dict of names to arrays of {m} numbers, one a pair"
+    rule = f"{type(scorer).__name__}.score must return a dict of names to arrays of {m} numbers, one per pair"
     if not isinstance(columns, dict):
         raise TypeError(f"{rule}, got {type(columns).__name__}")
     for name, values in columns.items():
@@ -74,7 +73,7 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
 
 
 class LabelScorer(Saved, BaseEstimator):
-    """Evidence for pairs (instance, label): fit on a TrainingView, score any pair.
+    """Evidence for pairs (instance, label): fitted on the training data that it may see, it scores any pair.
 
     A subclass stores its parameters in ``__init__`` (keyword only), learns in `fit` and returns named columns
     from `score`. If it also proposes labels, it implements `shortlist`. To be saved with a model, it lists
@@ -82,9 +81,9 @@ class LabelScorer(Saved, BaseEstimator):
     `from_state` (numbers, strings, lists, dicts, NumPy arrays and CSR matrices; no other objects), and is
     registered with `metarank.persist.register`.
 
-    Everything else has a default that suits most scorers. `metarank.scorers.crossfit` computes the columns of
-    training rows from scorers that are fitted without the rows' fold; a scorer that can compute them at lower
-    cost inherits from `HeldOutColumns` or `HeldOutProposals`, one that finds the best rows of a label from
+    Everything else has a default. `metarank.scorers.crossfit` computes the columns of
+    training rows from scorers that are fitted without the rows' fold; a scorer with a faster way
+    inherits from `HeldOutColumns` or `HeldOutProposals`, one that finds the best rows of a label from
     `PointProposer`. `tuned` chooses parameters once for all folds. `search` computes what `shortlist` and
     `score` have in common. The methods from `updated` on handle changes of labels and rows after a fit.
 
@@ -97,14 +96,13 @@ class LabelScorer(Saved, BaseEstimator):
     is_label_free : bool
         Whether its columns depend on the texts of the labels alone, not on their training rows.
     reads_names : bool
-        Whether it can score labels without training rows, by their names; by default if `is_label_free`.
+        Whether it can score labels without training rows, by their names; by default `is_label_free`.
     reads_given : bool
-        Whether it reads what others say of pairs, a `metarank.types.given.Given` of the rows, in place of
-        their features X.
+        Whether it reads given scores of pairs, a `metarank.types.given.Given`, instead of the features X.
     reads_word_order : bool
         Whether it reads the words of texts in their order, `Given.words`; `reads_given` then too.
     proposes_given : bool
-        Whether it proposes what was given and nothing else, however many labels are asked for.
+        Whether it proposes exactly the given candidates, for any number of labels.
     is_quick : bool
         Whether a fit takes only seconds on any number of rows; `updated` then refits.
     score_without_rows : float or None
@@ -114,11 +112,11 @@ class LabelScorer(Saved, BaseEstimator):
     title : str
         Name of its proposals in reports; the default is the name of the class.
     by_block : bool
-        Whether it describes each block of X by itself, rather than all of them together.
+        Whether it describes each block of X separately.
     needs_words : bool
-        Whether it describes only features that stand for words.
+        Whether it describes only features that are words.
     suits_any_block : bool
-        Whether it describes also blocks of one or two numbers, and of categories.
+        Whether it also describes blocks of one or two numbers, and of categories.
     block : str
         The block that it describes; "" for all of X.
     shown_as : str
@@ -158,24 +156,23 @@ class LabelScorer(Saved, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must implement fit")
 
     def score(self, X: Any, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Named float32 columns (m,), finite, one value a pair; rows of X are rows of `candidates`.
+        """Named float32 columns (m,), finite, one value per pair; rows of X are rows of `candidates`.
 
-        The value of a pair depends on its own row of X and its label only: not on the
-        other rows of the batch, nor on `n_jobs`.
+        The value of a pair depends only on its row of X and its label, not on other rows or `n_jobs`.
         """
         raise TypeError(f"{type(self).__name__} must implement score")
 
     def shortlist(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
-        """At most k labels for each row, the best by its own score."""
-        raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist of its own")
+        """At most k labels for each row, the best by its score."""
+        raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist")
 
     def search(self, X: Any, *, n_jobs: int = 1) -> dict[str, Any]:
-        """What `shortlist` and `score` both need for some rows, as keyword arguments of both."""
+        """What `shortlist` and `score` share for some rows, as keyword arguments of both."""
         return {}
 
     def planned(self) -> Planned | None:
         """The fitted scorer as a source of a compiled plan, which proposes and describes rows as `shortlist`
-        and `score` do, to the bit; None where only these can."""
+        and `score` do, to the bit; None if it cannot."""
         return None
 
     def planned_dense(self) -> Planned | None:
@@ -193,7 +190,7 @@ class LabelScorer(Saved, BaseEstimator):
         return (), ()
 
     def check_given(self, given: Given) -> None:
-        """Raise ValueError if what it reads of them is given in another way than in the fit."""
+        """Raise ValueError if the sources that it reads are given differently than in the fit."""
 
     # --- held-out rows ------------------------------------------------------
 
@@ -202,8 +199,8 @@ class LabelScorer(Saved, BaseEstimator):
         return self
 
     def cheaper(self) -> LabelScorer:
-        """An unfitted scorer whose columns mean the same at lower cost, perhaps noisier; by default self. It
-        describes rows from which only held-out quality and cuts are learned."""
+        """An unfitted scorer with the same columns at lower cost, perhaps noisier; by default self. It
+        describes rows for held-out estimates and thresholds only."""
         return self
 
     # --- parameters -------------------------------------------------
@@ -262,13 +259,13 @@ class HeldOutProposals(HeldOutColumns):
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
     ) -> Candidates | None:
-        """The proposals for some training rows, equal to those of fits without the row's fold; None as of
+        """The proposals for some training rows, equal to those of fits without the row's fold; None as in
         `score_held_out`."""
 
 
 class PointProposer(LabelScorer):
-    """A scorer that proposes rows for labels, beside labels for rows."""
+    """A scorer that proposes rows for labels as well as labels for rows."""
 
     @abstractmethod
     def shortlist_points(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
-        """At most k rows of X for each label, the best by its own score: row l holds those of label l."""
+        """At most k rows of X for each label, the best by its score: row l holds those of label l."""

@@ -10,7 +10,7 @@ a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one
 have no closed form, and share nothing between folds: a hierarchy that has seen a row's labels makes the row's
 held-out scores better than those of a new row (experiments/tried.md).
 
-The *reported* held-out quality needs more. The column of a pair tells how many relevant rows its label has
+*Reported* held-out estimates need more. The column of a pair tells how many relevant rows its label has
 outside the pair's fold, and so how many it has inside. A ranker that learns from columns which know the
 labels of fold f can read these counts, and looks better on fold f than on new rows. So the ranker that is
 judged on an outer part learns either from columns without that part (`nested_columns`), or from rows of the
@@ -151,7 +151,7 @@ def held_out_points(
 
 
 def chunks(pairs: np.ndarray, most: int) -> list[slice]:
-    """Slices of rows, at least one, with at most so many pairs each or a single row."""
+    """Slices of rows, at least one, with at most this many pairs each or a single row."""
     ends = np.cumsum(pairs)
     chunks: list[slice] = []
     start = 0

@@ -30,7 +30,7 @@ S = TypeVar("S", bound="StandaloneShortlister")
 
 
 class StandaloneShortlister(LabelScorer):
-    """A `LabelScorer` that is also an estimator of its own, with ``fit(X, Y)`` beside ``fit(view)``.
+    """A `LabelScorer` that is also an estimator, with ``fit(X, Y)`` as well as ``fit(view)``.
 
     A subclass learns in ``_learn(view, sample_weight, n_jobs)``.
 
@@ -39,7 +39,7 @@ class StandaloneShortlister(LabelScorer):
     n_features_in_ : int
     n_labels_ : int
     random_state_ : int
-        The seed of the fit, where there is a parameter `random_state`.
+        The seed of the fit, if there is a parameter `random_state`.
     """
 
     n_features_in_: int
@@ -57,8 +57,8 @@ class StandaloneShortlister(LabelScorer):
         Parameters
         ----------
         X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a TrainingView
-        Y : relevances >= 0 (n, L), or a list of label lists, whose integers are places in [0, L)
-        y : Y by the name that scikit-learn has for it; not both
+        Y : relevances >= 0 (n, L), or a list of label lists, whose integers are ids in [0, L)
+        y : the name of Y in scikit-learn; pass one of the two
         sample_weight : array (n,) or None
             Non-negative weight of each row in the losses that are minimised; rows of weight 0 are left out.
             Counts, means and clusters of labels do not depend on it.
@@ -77,17 +77,17 @@ class StandaloneShortlister(LabelScorer):
         seed = seed_of(self.random_state)
         if isinstance(X, TrainingView):
             if Y is not None:
-                raise ValueError("Y must be None where X is a TrainingView, which holds the labels")
+                raise ValueError("Y must be None if X is a TrainingView")
             view = X
         else:
             named = None
             if isinstance(X, Dataset):
                 if Y is not None:
-                    raise ValueError("Y must be None where X is a Dataset, which holds the labels")
+                    raise ValueError("Y must be None if X is a Dataset")
                 if X.X is None:
                     raise ValueError(
-                        "X must be a Dataset with features, this one has texts alone: vectorise them with "
-                        "metarank.data.TextVectorizer, or take MetaRanker"
+                        "X must be a Dataset with features, got only texts: use "
+                        "metarank.data.TextVectorizer, or MetaRanker"
                     )
                 named, X, Y = X if self.uses_names else None, X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)

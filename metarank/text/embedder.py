@@ -80,8 +80,8 @@ def _check_names(known: fields.Known) -> None:
 class LabelEmbedder(Saved, BaseEstimator):
     """Ranks labels for short texts: ``score = q . f + b`` of an encoded query q and a vector f of the label.
 
-    Language-aware label embeddings (LALE): labels with similar names share what their names say, and a vector
-    of the label's own adjusts it. Subwords come from byte-pair encoding of the training texts and the label
+    Language-aware label embeddings (LALE): labels with similar names get similar vectors, adjusted by a
+    vector for each label. Subwords come from byte-pair encoding of the training texts and the label
     names. q and f_text are the last states of both directions of two BiLSTMs (or another encoder), each
     with a dense layer; the two share only the table of subword vectors. Adam minimises the binary
     cross-entropy of ``sigmoid(score)``. Needs torch and tokenizers (the extra ``text``).
@@ -118,9 +118,9 @@ class LabelEmbedder(Saved, BaseEstimator):
         are divided by ``1 - dropout``. Names, and everything a fitted model reads, are read whole. Training
         then takes a few more epochs.
     id_penalty : float, at least 0
-        Weight of a label's squared distance of f_id from where it says nothing of its own (1 for "lale" with
-        linear names, else 0), over the number of its training rows: labels with few rows stay what their
-        names say. .15 served on all sets tried.
+        Weight of the squared distance of a label's f_id from its neutral value (1 for "lale" with linear
+        names, else 0), divided by the number of its training rows: labels with few rows stay close to their
+        names. .15 worked well on all data sets tried.
     sampled_labels : "auto", int or None
         Number of labels in a training step: those relevant in the batch, filled up with random ones; the
         scores are corrected for the sampling. None: all labels; "auto": at most 4096.
@@ -291,8 +291,8 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_real("id_penalty", self.id_penalty, 0, 1e6, "a number in [0, 1e6]")
         if self.id_penalty and self.combine in ("text", "gile"):
             raise ValueError(
-                f"id_penalty must be 0 for combine={self.combine!r}, whose labels have no vector of their "
-                f"own, got {self.id_penalty!r}"
+                f"id_penalty must be 0 for combine={self.combine!r}, without vectors of labels, got "
+                f"{self.id_penalty!r}"
             )
         for name in ("validation_fraction", "dropout"):
             check_real(name, getattr(self, name), 0, np.nextafter(1.0, 0.0), "a number in [0, 1)")
@@ -333,9 +333,9 @@ class LabelEmbedder(Saved, BaseEstimator):
         return self.network_.encoded("query", tokens, resolve_n_jobs(self.n_jobs))
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
-        """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
+        """Label vectors f from names alone, float32 (r, E), as for unseen labels.
 
-        Where f has a part of the label's own, it is the mean over the five training labels whose encoded
+        If f has a part for each label, it is the mean over the five training labels whose encoded
         names are nearest (by cosine).
 
         Raises
@@ -346,7 +346,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_is_fitted(self)
         names, combine = _read_texts(names, "names"), self.structure_["combine"]
         if combine == "id":
-            raise ValueError("names say nothing where combine='id'")
+            raise ValueError("names are not used with combine='id'")
         n_jobs = resolve_n_jobs(self.n_jobs)
         f_text = self.network_.encoded("name", self._tokens(names), n_jobs)
         alike = None
@@ -360,10 +360,10 @@ class LabelEmbedder(Saved, BaseEstimator):
         return self.network_.vectors_alike(f_text, alike, n_jobs)
 
     def add_labels(self, names: Sequence[str]) -> LabelEmbedder:
-        """Return a model with further labels, known by their names alone; their ids follow the existing ones.
+        """Return a model with further labels, from their names alone; their ids follow the existing ones.
 
-        `encode_names` gives their vectors; where labels have biases of their own, theirs is the mean. This
-        model does not change.
+        `encode_names` gives their vectors; if labels have biases, theirs is the mean. This model does not
+        change.
 
         Raises
         ------
@@ -401,7 +401,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         Raises
         ------
         ValueError
-            If not fitted, or if something else stands at `path`.
+            If not fitted, or if `path` holds something else.
         """
         check_is_fitted(self)
         persist.save(self, path)
@@ -431,7 +431,7 @@ def _read_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, l
         label_names = _read_texts(label_names, "label_names")
     Y, names, _ = check_labels(Y, label_names=label_names, ids="positions")
     if Y.shape[0] != len(texts):
-        raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
+        raise ValueError(f"Y must have a row per text ({len(texts)}), got {Y.shape[0]}")
     return texts, Y, names
 
 

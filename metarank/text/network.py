@@ -190,7 +190,7 @@ class Network(nn.Module):
 
 @contextmanager
 def torch_threads(n_jobs: int) -> Iterator[None]:
-    """torch uses so many threads within the block, one in a forked process, and after it what it had."""
+    """torch uses this many threads within the block, one in a forked process, and after it what it had."""
     before = torch.get_num_threads()
     torch.set_num_threads(openmp_threads(n_jobs))
     try:

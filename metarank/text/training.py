@@ -58,7 +58,7 @@ def trained(
     n_jobs: int,
     unlabelled: Sequence[str],
 ) -> Trained:
-    """Train as the parameters of `model`, a `LabelEmbedder`, say; `names` is None where they play no part.
+    """Train with the parameters of `model`, a `LabelEmbedder`; `names` is None if they are ignored.
 
     Subwords, and with the encoder "mean" their first vectors, are learned from `unlabelled` texts as well.
     """
@@ -85,7 +85,7 @@ def trained(
 
 
 def held_out_rows(texts: list[str], fraction: float, seed: int) -> np.ndarray:
-    """Bool (n,): the rows to choose the epoch by; equal texts, but for case, stay together.
+    """Bool (n,): the rows to choose the epoch by; texts that differ only in case stay together.
 
     Examples
     --------
@@ -208,7 +208,8 @@ def _bce(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def softmax_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of the softmax over labels; the labels of a row share its target, none is no loss."""
+    """Cross-entropy of the softmax over labels; the labels of a row share its target; without labels there is
+    no loss."""
     share = targets / targets.sum(dim=1, keepdim=True).clamp(min=1)
     return -(share * torch.log_softmax(logits, dim=1)).sum()
 

@@ -21,7 +21,7 @@ from metarank.types.candidates import Candidates
 _CROSS_LABELS = 50
 _CROSS_PAIRS = 200_000
 _MEMBERS = 3
-# So far below 1 the slope of held-out log-odds must be, before they are doubted.
+# Held-out log-odds are shrunk if their slope is below 1 by more than this.
 _STANDARD_ERRORS = 1.0
 
 
@@ -52,7 +52,7 @@ FORMS = {
 }
 
 
-# Of what is saved: products of three such numbers, and sums of them, stay far within double precision.
+# Limit of saved numbers: products of three, and sums of them, stay far within double precision.
 _MOST = 1e60
 # Columns of `_core.list_context`.
 _CONTEXT = 9
@@ -99,10 +99,10 @@ class Calibrator(Saved):
     """Mean log-odds of the three calibrators with the least cross-fitted log loss.
 
     One Platt scaling brings the scores to the scale of log-odds. Then `fit_label_logistic` fits each of
-    `FORMS`, starting at logit = score, and each is judged on rows that it has not seen. Where their mean is
+    `FORMS`, starting at logit = score, and each is measured on held-out rows. Where their mean is
     overconfident there (its slope by Platt scaling is below 1 by more than a standard error), it is shrunk by
-    that slope. The folds of this judgement must differ from those that made the out-of-fold scores: with the
-    same folds the flexible forms look worse than they are.
+    that slope. These folds must differ from those that made the out-of-fold scores: with the same folds the
+    flexible forms look worse than they are.
 
     Attributes
     ----------
@@ -172,11 +172,11 @@ class Calibrator(Saved):
         return self
 
     def _trusted(self, logits: np.ndarray) -> np.ndarray:
-        """Log-odds as far as held-out rows bear them out."""
+        """Log-odds, shrunk as held-out rows demand."""
         return logits if self.trust_ is None else self.trust_.logits(logits)
 
     def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        """Calibrated log-odds, float64 (m,); those of a row depend on the scores of that row only."""
+        """Calibrated log-odds, float64 (m,); those of a row depend on its scores only."""
         s = self.platt_.logits(scores)
         X = (_core.list_context(s, candidates.indptr) - self.mean_) / self.scale_
         index = positions(self.index_, candidates.labels)
@@ -220,12 +220,12 @@ class _CalibrationData:
             )
             return LabelLogistic(form, *fitted)
 
-        # One row more than there are labels: the zeros of a label never seen.
+        # One row more than there are labels: the zeros of an unseen label.
         model = fit(np.ones(len(X)), start[: form.columns], np.zeros((self.n_known + 1, form.label_columns)))
         held_out, without = model.logits(self.X, self.index), {}
         folds = np.unique(self.fold)
         for f in folds if len(folds) > 1 else []:
-            # The full fit is near: the loss is convex, so where it starts does not matter.
+            # The full fit is near. The loss is convex, so the start does not matter.
             without[int(f)] = fit((fold_there != f).astype(np.float64), model.shared, model.by_label)
             held_out[fold == f] = without[int(f)].logits(self.X, self.index)[fold == f]
         return model, held_out, without

@@ -74,7 +74,7 @@ class CrossLabel(Saved):
         return np.column_stack([times(V, w) for w in self.weights])
 
     def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        """Added log-odds, float32 (m,), in a fixed order; a label that is no candidate counts as average.
+        """Added log-odds, float32 (m,), in a fixed order; a label that is not a candidate counts as average.
 
         A label that came after training adds nothing, and nothing is added to it.
         """

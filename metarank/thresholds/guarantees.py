@@ -1,4 +1,4 @@
-"""`Guarantees`: label sets whose recall or precision is guaranteed, whatever the quality of the scores."""
+"""`Guarantees`: label sets whose recall or precision is guaranteed, even if the scores are poor."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from metarank.thresholds.lists import ScoredLists
 CONFIDENCE = 0.9
 _NUMBER = r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)"
 _WISH = re.compile(rf"(recall|precision)>={_NUMBER}")
-# Log-odds of the cuts that are tried. They are the same for all data, as the guarantee needs it.
-_RECALL_CUTS = np.arange(-280, 121) / 20
-_PRECISION_CUTS = np.arange(-120, 201) / 20
-# Rows beyond these make the margin no smaller than anyone sees.
+# Log-odds of the thresholds that are tried. The guarantee needs them to be the same for all data.
+_RECALL_GRID = np.arange(-280, 121) / 20
+_PRECISION_GRID = np.arange(-120, 201) / 20
+# Rows beyond these hardly make the margin smaller.
 _MOST_ROWS = 4000
 # Halvings of [0, 1]: bounds are exact to 2^-16, and rounded up.
 _HALVINGS = 16
@@ -81,54 +81,54 @@ def attained(wish: Wish, found: sp.csr_matrix, relevant: sp.csr_matrix) -> float
 
 
 class Guarantees(Saved):
-    """Which recall and which precision can be guaranteed, and by which cut.
+    """Which recall and which precision can be guaranteed, and by which threshold.
 
     The *recall* of a row is the share of its relevant labels that are kept, missed ones counted; rows without
     a relevant label do not count. The *precision* of a row is the share of its kept labels that are relevant;
     rows for which nothing is kept do not count. What is guaranteed is the mean over the rows that count, or
     over groups, each by the mean of its rows.
 
-    A set keeps the pairs whose calibrated probability reaches a cut. For each cut of a fixed grid,
-    `betting_bounds` limits the mean loss (1 - recall, 1 - precision) with the confidence, and
-    `conformal_bounds` its expectation; the larger of the two counts. From the safest cut on, cuts are tested
-    one after another (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei 2021, "Learn then
-    Test"), so that one confidence holds for the whole walk, and the loss need not be monotone. For recall the
-    safest cut keeps all; for precision it is the one of which the probabilities expect most.
+    A set keeps the pairs whose calibrated probability reaches a threshold. For each threshold of a fixed
+    grid, `betting_bounds` limits the mean loss (1 - recall, 1 - precision) with the confidence, and
+    `conformal_bounds` its expectation; the larger of the two counts. Thresholds are tested one after another
+    from the safest on (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei 2021, "Learn then
+    Test"), so one confidence holds for the whole sequence, and the loss need not be monotone. The safest
+    threshold for recall keeps all pairs; for precision it has the greatest expected precision.
 
     Guarantee: if new rows are exchangeable with those of the fit, then with a probability of at least
     `confidence` over the draw of the rows of the fit, the expected recall or precision of a new row is at
     least the level. Recall also holds on average over all draws (conformal risk control: Angelopoulos,
     Bates, Fisch, Lei & Schuster 2022, theorem 1).
 
-    Assumptions: two things make this approximate. The probabilities of the rows of the fit come from
-    calibrations (and, in `MetaRanker`, from models) without the row's fold; they are exchangeable with those
-    of new rows only as far as models without a fold are like the model of all. And the forms of the
-    calibration were chosen on all rows. `experiments/tried.md` shows what is left of it. The value attained
-    on m new rows scatters about its expectation, by its standard error.
+    Assumptions: the guarantee is approximate for two reasons. The probabilities of the rows of the fit come
+    from calibrations (and, in `MetaRanker`, from models) without the row's fold; they are exchangeable with
+    those of new rows only as far as models without a fold are like the model of all rows. And the forms of
+    the calibration were chosen on all rows. `experiments/tried.md` has measurements. The value attained on m
+    new rows differs from its expectation by its standard error.
 
     Margin: about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, with n rows that count and the standard
-    deviation sd of their loss. For 300 rows, sd .25 and confidence 0.9, a recall of .93 is aimed at where .9
-    is guaranteed. So few rows allow no strict guarantee.
+    deviation sd of their loss. For 300 rows, sd .25 and confidence 0.9, a recall of .93 is aimed at to
+    guarantee .9. Few rows allow no strict guarantee.
 
     Attributes
     ----------
     confidence : float in (0, 1)
     n_rows : int
-        Rows, or groups, that the guarantees are from, at most 4,000.
+        Rows, or groups, behind the guarantees, at most 4,000.
     unseen : float
         Mean number of relevant labels of a row that are not candidates.
-    recall_cuts, precision_cuts : float64 arrays
-        From the safest cut on.
+    recall_thresholds, precision_thresholds : float64 arrays
+        From the safest on.
     recall, precision : float64 arrays
-        What each cut can guarantee, not increasing.
+        What each threshold can guarantee, not increasing.
     """
 
     confidence: Annotated[float, Number("", 0, 1)]
     n_rows: Annotated[int, Integer("")]
     unseen: Annotated[float, Number("", 0)]
-    recall_cuts: Annotated[np.ndarray, Array("", np.float64, ("recall",), floats="extended")]
+    recall_thresholds: Annotated[np.ndarray, Array("", np.float64, ("recall",), floats="extended")]
     recall: Annotated[np.ndarray, Array("", np.float64, ("recall",), least=0, most=1)]
-    precision_cuts: Annotated[np.ndarray, Array("", np.float64, ("precision",))]
+    precision_thresholds: Annotated[np.ndarray, Array("", np.float64, ("precision",))]
     precision: Annotated[np.ndarray, Array("", np.float64, ("precision",), least=0, most=1)]
 
     def __init__(self, confidence: float = CONFIDENCE) -> None:
@@ -161,12 +161,13 @@ class Guarantees(Saved):
 
     def _learn_recall(self, lists: ScoredLists, missed: np.ndarray, unit: np.ndarray) -> None:
         n_relevant = lists.relevant_per_row + missed
-        found = _kept_at(_RECALL_CUTS, lists.logits[lists.truth], lists.row[lists.truth], lists.n_rows)
-        self.recall_cuts = _RECALL_CUTS
+        found = _kept_at(_RECALL_GRID, lists.logits[lists.truth], lists.row[lists.truth], lists.n_rows)
+        self.recall_thresholds = _RECALL_GRID
         if not lists.candidates.is_full:
-            # Sets of all labels guarantee nothing worth having, those of all candidates do.
+            # Sets of all labels are useless; those of all candidates are not.
             everything = lists.relevant_per_row[:, None]
-            found, self.recall_cuts = np.hstack([everything, found]), np.append(-np.inf, _RECALL_CUTS)
+            found = np.hstack([everything, found])
+            self.recall_thresholds = np.append(-np.inf, _RECALL_GRID)
         counts = n_relevant > 0
         losses, counted = _by_unit(
             1 - found[counts] / n_relevant[counts, None], np.ones((counts.sum(), 1), bool), unit[counts]
@@ -177,15 +178,15 @@ class Guarantees(Saved):
         self.recall = 1 - np.maximum.accumulate(bounds)
 
     def _learn_precision(self, lists: ScoredLists, unit: np.ndarray) -> None:
-        n, cuts, truth = lists.n_rows, _PRECISION_CUTS, lists.truth
-        kept = _kept_at(cuts, lists.logits, lists.row, n)
-        right = _kept_at(cuts, lists.logits[truth], lists.row[truth], n)
-        expected = _kept_at(cuts, lists.logits, lists.row, n, lists.probabilities)
+        n, grid, truth = lists.n_rows, _PRECISION_GRID, lists.truth
+        kept = _kept_at(grid, lists.logits, lists.row, n)
+        right = _kept_at(grid, lists.logits[truth], lists.row[truth], n)
+        expected = _kept_at(grid, lists.logits, lists.row, n, lists.probabilities)
         some = kept > 0
         losses, counted = _by_unit(np.where(some, 1 - right / np.maximum(kept, 1), 0.0), some, unit)
         bounds = betting_bounds(losses, self.confidence, counted)
         first = _least_expected(np.where(some, 1 - expected / np.maximum(kept, 1), 0.0), some)
-        self.precision_cuts = cuts[first::-1].copy()
+        self.precision_thresholds = grid[first::-1].copy()
         self.precision = 1 - np.maximum.accumulate(bounds[first::-1])
 
     def best(self, of: str) -> float:
@@ -193,12 +194,12 @@ class Guarantees(Saved):
         return float(getattr(self, of).max(initial=0.0))
 
     def check(self, wish: Wish) -> None:
-        """Raise ValueError, which names the best that can be had, if a wish cannot be guaranteed."""
+        """Raise a ValueError that names the best possible level, if a wish cannot be guaranteed."""
         best = self.best(wish.of)
         if wish.level > best:
             raise ValueError(
                 f"optimize: {wish} cannot be guaranteed with confidence {self.confidence:g} from "
-                f"{self.n_rows} rows; the best that can be had is "
+                f"{self.n_rows} rows; the best possible is "
                 f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}"
             )
 
@@ -207,8 +208,8 @@ class Guarantees(Saved):
         guarantee."""
         self.check(wish)
         last = int(np.count_nonzero(getattr(self, wish.of) >= wish.level)) - 1
-        cut = (self.recall_cuts if wish.of == "recall" else self.precision_cuts)[last]
-        return lists.logits >= cut
+        threshold = (self.recall_thresholds if wish.of == "recall" else self.precision_thresholds)[last]
+        return lists.logits >= threshold
 
 
 def _drawn(group: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -224,11 +225,11 @@ def _drawn(group: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _kept_at(
-    cuts: np.ndarray, z: np.ndarray, row: np.ndarray, n: int, weight: np.ndarray | None = None
+    grid: np.ndarray, z: np.ndarray, row: np.ndarray, n: int, weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """For each row and each of the ascending cuts, how many pairs (or what weight) have z >= cut, (n, G)."""
-    width = len(cuts) + 1
-    passed = np.searchsorted(cuts, z, side="right")
+    """For each row and each ascending threshold t, how many pairs (or what weight) have z >= t, (n, G)."""
+    width = len(grid) + 1
+    passed = np.searchsorted(grid, z, side="right")
     at = np.bincount(row * width + passed, weights=weight, minlength=n * width).reshape(n, width)
     return np.cumsum(at[:, ::-1], axis=1)[:, ::-1][:, 1:]
 
@@ -243,7 +244,7 @@ def _by_unit(losses: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> tuple
 
 
 def _least_expected(losses: np.ndarray, counted: np.ndarray) -> int:
-    """The column of the least upper bound of the losses that the probabilities expect, without a label."""
+    """The column of the least upper bound of the losses that the probabilities expect, without labels."""
     count = np.maximum(1, counted.sum(axis=0))
     mean = np.cumsum(losses * counted, axis=0)[-1] / count
     margin = np.sqrt(2 * np.maximum(mean * (1 - mean), 1e-4) / count) + 2.0 / count
@@ -256,10 +257,10 @@ def _least_expected(losses: np.ndarray, counted: np.ndarray) -> int:
 def betting_bounds(losses: np.ndarray, confidence: float, counted: np.ndarray | None = None) -> np.ndarray:
     """For each column an upper bound of the mean loss of new rows.
 
-    Waudby-Smith & Ramdas (2024), as in Bates et al. (2021), proposition 5: someone bets on each row that its
-    loss is below R, with stakes that depend on earlier rows only. If the mean is R or more, the capital
-    exceeds 1 / (1 - confidence) with a probability of at most 1 - confidence. The bound is the least R at
-    which the capital gets there.
+    Waudby-Smith & Ramdas (2024), as in Bates et al. (2021), proposition 5: bet on each row that its loss
+    is below R, with stakes that depend on earlier rows only. If the mean is R or more, the capital exceeds
+    1 / (1 - confidence) with a probability of at most 1 - confidence. The bound is the least R at which the
+    capital reaches that.
 
     Parameters
     ----------

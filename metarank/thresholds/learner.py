@@ -17,9 +17,9 @@ from metarank._util.parameters import RandomState, check_random_state, one_targe
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
-from metarank.thresholds.decisions import Costs
+from metarank.thresholds.costs import Costs
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, parse_wish
-from metarank.thresholds.learned_cuts import LearnedCuts
+from metarank.thresholds.learned_thresholds import LearnedThresholds
 from metarank.thresholds.score_matrix import ScoreMatrix
 from metarank.thresholds.set_metrics import check_metric
 from metarank.types.checks import check_same_order
@@ -29,24 +29,23 @@ from metarank.types.row_groups import check_groups
 @persist.register
 @dataclass(eq=False, repr=False)
 class ThresholdLearner(Saved, BaseEstimator):
-    """Decide from scores which labels to keep: cuts alone, for the scores of any model.
+    """Decide from the scores of any model which labels to keep: thresholds alone.
 
-    The scores are calibrated, and a cut is learned for each of five metrics of label sets.
+    The scores are calibrated, and a threshold is learned for each of five metrics of label sets.
 
     Parameters
     ----------
     threshold : str
-        "auto", or a family of cuts for all metrics: "instance" (least squares on the row's scores; Yang &
-        Gopal 2012, section 2.3), "label", "half-f1", "global" or "expected-f1". "auto"
-        takes for each metric the answer that is best where probabilities are right: for micro-F1 one cut, for
-        macro-F1 a cut a label ("half-f1" where not all labels are candidates of all rows), for example-F1 the
-        set of greatest expected F1 of each row, for Hamming loss probability 0.5, for subset accuracy the
-        most probable set. A cut learned on the labels alone replaces it where it is better in
+        "auto", or a family of thresholds for all metrics: "instance" (least squares on the row's scores; Yang
+        & Gopal 2012, section 2.3), "label", "half-f1", "global" or "expected-f1". "auto" takes for each
+        metric the rule that is best where probabilities are right: for micro-F1 one threshold, for macro-F1
+        one for each label ("half-f1" where not all labels are candidates of all rows), for example-F1 the set
+        of greatest expected F1 of each row, for Hamming loss probability 0.5, for subset accuracy the most
+        probable set. A threshold learned on the labels alone replaces it where it is better in
         cross-validation by more than two standard errors (checked up to 200,000 pairs).
     optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a guarantee
-        The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9" or "precision>=0.8"
-        (any level): see Notes. `fit` learns the cuts of all, so `predict` can
-        take another one.
+        The metric that `predict` optimizes and `score` measures; or "recall>=0.9" or "precision>=0.8" (any
+        level): see Notes. `fit` learns the thresholds of all, so `predict` can take another one.
     confidence : float in (0, 1)
         Share of the draws of training rows in which a guarantee holds.
     random_state : int, None, RandomState or Generator
@@ -56,13 +55,13 @@ class ThresholdLearner(Saved, BaseEstimator):
     ----------
     n_features_in_ : int
         L, the number of labels.
-    learned_ : LearnedCuts
-        Its `calibrator_`, the `cuts_` of each metric, and `held_out_`, the value of each metric on rows that
-        the cuts were not learned on.
+    learned_ : LearnedThresholds
+        Its `calibrator_`, the threshold of each metric (`by_metric_`), and `held_out_`, the value of each
+        metric on rows that the thresholds were not learned on.
     n_listed_ : int or None
-        How many labels of a row, the best ones, cuts are learned for and choose from; None for all. Of a
-        dense matrix of 200 labels or more these are 100, or twice as many as a row has, since others are kept
-        by no cut and cost time, unless `optimize` guarantees a recall.
+        How many labels of a row, its best ones, may be kept; None for all. In a dense matrix of 200 labels
+        or more these are 100, or twice as many as a row has, since others are never kept and cost time; all
+        if `optimize` guarantees a recall.
     random_state_ : int
         The seed of the fit.
     feature_names_in_ : object array (L,)
@@ -70,19 +69,19 @@ class ThresholdLearner(Saved, BaseEstimator):
 
     Notes
     -----
-    The scores that `fit` gets must be like those that `predict` will get: from a model that has not seen the
-    rows. Scores of its own training rows look too good. Take those of other rows, or out-of-fold ones
-    (``cross_val_predict``).
+    `fit` needs scores like those that `predict` will get: from a model that has not seen the rows. Scores of
+    training rows look too good. Use those of other rows, or out-of-fold ones (``cross_val_predict``).
 
     *Guarantees.* Recall is the mean over rows of the share of a row's relevant labels that are kept; rows
     without a relevant label are left out. Precision is the mean of the share of a row's kept labels that are
-    relevant; rows of which nothing is kept are left out. With `groups`, groups take the place of rows. The
-    smallest sets are kept whose recall holds, and the largest whose precision holds, whatever the scores and
-    the calibration are worth: if new rows are exchangeable with the training rows, the expected recall or
-    precision of new rows is at least that level with a probability of at least `confidence` (recall: also on
-    average over all draws, by conformal risk control, Angelopoulos et al. 2022). `Guarantees` has the method,
-    the margin that n rows cost, about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, and what makes it
-    approximate. A guarantee that cannot be kept is a ValueError that names the best that can be had.
+    relevant; rows of which nothing is kept are left out. With `groups`, groups take the place of rows.
+    `predict` keeps the smallest sets whose recall holds, or the largest whose precision holds, even if the
+    scores or the calibration are poor: if new rows are exchangeable with the training rows, the expected
+    recall or precision of new rows is at least that level with a probability of at least `confidence`
+    (recall: also on average over all draws, by conformal risk control, Angelopoulos et al. 2022).
+    `Guarantees` has the method, the margin that n rows cost, about ``sd sqrt(2 log(1 / (1 - confidence)) /
+    n)``, and what makes it approximate. A guarantee that cannot be kept raises a ValueError that names the
+    best possible one.
 
     Examples
     --------
@@ -116,24 +115,24 @@ class ThresholdLearner(Saved, BaseEstimator):
             of=lambda learner: getattr(learner, "feature_names_in_", None),
             into=lambda names: np.array(names, object),
         ),
-        Object("learned_", LearnedCuts),
+        Object("learned_", LearnedThresholds),
     )
 
     def fit(self, S: Any, Y: Any = None, *, y: Any = None, groups: Any = None) -> ThresholdLearner:
-        """Learn the calibration and the cuts of all metrics.
+        """Learn the calibration and the thresholds of all metrics.
 
         Parameters
         ----------
         S : array-like, data frame or sparse matrix (n, L)
-            Scores of any scale between 1e-11 and 3e38, by a model that has not seen these rows. The stored
+            Scores of any scale between 1e-11 and 3e38, from a model that has not seen these rows. The stored
             entries of a sparse matrix, zeros included, are the candidates of a row.
         Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of label ids
             Relevant means > 0. Relevant labels outside the candidates count as missed. Where nothing is
             relevant, nothing is kept.
         y : optional
-            The scikit-learn name of Y; give one of the two.
+            The name of Y in scikit-learn; pass one of the two.
         groups : array-like (n,), optional
-            Rows with the same value, such as pages of one document, stay on one side of every division, as do
+            Rows with the same value, such as pages of one document, stay on one side of every split, as do
             rows with the same scores. At least two groups.
 
         Returns
@@ -143,8 +142,8 @@ class ThresholdLearner(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If an input or a parameter breaks its rule, or the guarantee of `optimize` cannot be kept. The
-            message names it.
+            If an input or a parameter is invalid, or the guarantee of `optimize` cannot be kept. The message
+            names it.
         """
         Y = one_target(Y, y)
         self._check_parameters()
@@ -162,7 +161,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         n = given.candidates.n_rows
         groups = check_groups(groups, n)
         seed = seed_of(self.random_state)
-        learned = LearnedCuts(self.threshold).fit(
+        learned = LearnedThresholds(self.threshold).fit(
             given.candidates,
             given.scores,
             relevant,
@@ -174,13 +173,13 @@ class ThresholdLearner(Saved, BaseEstimator):
             confidence=self.confidence,
         )
         learned.check_metric(self.optimize)
-        self.learned_: LearnedCuts = learned
+        self.learned_: LearnedThresholds = learned
         self.n_listed_: int | None = n_listed
         self.random_state_: int = seed
         return self
 
     def _check_parameters(self) -> None:
-        LearnedCuts(self.threshold)
+        LearnedThresholds(self.threshold)
         if not isinstance(check_metric(self.optimize), str):
             raise ValueError(
                 f"optimize must be a metric or a guarantee, got {self.optimize!r:.80}: pass costs to predict"
@@ -191,21 +190,21 @@ class ThresholdLearner(Saved, BaseEstimator):
     # --- prediction ----------------------------------------------------------
 
     def predict(self, S: Any, optimize: Any = None) -> sp.csr_matrix:
-        """Label sets, CSR (n, L) of int8 ones; each row is judged by itself.
+        """Label sets, CSR (n, L) of int8 ones; each row is decided separately.
 
         Parameters
         ----------
         S : as in `fit`
             With the L columns of the fit.
         optimize : str or costs, optional
-            The metric to cut for, or the guarantee, instead of that of the constructor; or what mistakes
-            cost, as in `MetaRanker.predict`.
+            The metric or the guarantee, instead of that of the constructor; or what mistakes cost, as in
+            `MetaRanker.predict`.
         """
         given = self._read(S).best(self.n_listed_)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
         if isinstance(metric, Costs):
             metric = metric.check(self.n_features_in_, getattr(self, "feature_names_in_", None))
-        kept = given.candidates.where(self.learned_.cut(given.candidates, given.scores, metric))
+        kept = given.candidates.where(self.learned_.keep(given.candidates, given.scores, metric))
         return kept.to_csr(np.ones(kept.n_pairs, np.int8))
 
     def predict_proba(self, S: Any) -> NDArray[np.float32] | sp.csr_matrix:
@@ -244,7 +243,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         return scores
 
     def summary(self) -> str:
-        """The family of each metric's cut, on one line."""
+        """The family of each metric's threshold, on one line."""
         check_is_fitted(self, "learned_")
         return self.learned_.summary()
 
@@ -254,7 +253,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         Raises
         ------
         ValueError
-            If not fitted, or if something else stands at `path`.
+            If not fitted, or if `path` holds something else.
         """
         check_is_fitted(self, "learned_")
         persist.save(self, path)

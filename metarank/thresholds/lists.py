@@ -1,4 +1,4 @@
-"""`ScoredLists`: ranked lists with calibrated logits, as every cut sees them."""
+"""`ScoredLists`: ranked lists with calibrated logits, the input of every threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.elementary import logistic
 from metarank.persist.fields import Ids
-from metarank.thresholds.cut_sweep import Sweep
+from metarank.thresholds.sweep import Sweep
 from metarank.types.candidates import Candidates
 from metarank.types.ragged import entries_of_rows, found_at
 
@@ -27,7 +27,7 @@ class ScoredLists:
         Calibrated log-odds of relevance.
     relevant : bool array (m,), optional
     missed : float64 array (n,) or float
-        Relevant pairs that are not among the candidates, of each row or, where only that is known, of all.
+        Relevant pairs that are not among the candidates, of each row or of all, where only the sum is known.
     missed_of_label : int64 array (L,), optional
         The same of each label, of all rows; not kept for some rows.
     """
@@ -99,7 +99,7 @@ class ScoredLists:
         return known, positions(known, self.labels)
 
     def sweep(self, *, by_label: bool, keep_best: bool) -> Sweep:
-        """All cuts of the logits, by label or of all pairs; the best pair of a row may have to stay."""
+        """All thresholds of the logits, by label or of all pairs; `keep_best` keeps the best of a row."""
         if (by_label, keep_best) not in self._sweeps:
             z = np.where(self.rank == 0, np.inf, self.logits) if keep_best else self.logits
             group = self.known[1] if by_label else np.zeros(len(z), np.int64)
@@ -111,7 +111,7 @@ class ScoredLists:
         return {}
 
     def rows(self, index: np.ndarray) -> ScoredLists:
-        """Some of the rows (ids); missed pairs of which the row is not known are shared out evenly."""
+        """Some of the rows (ids); missed pairs of unknown rows are spread evenly."""
         first, pairs = entries_of_rows(self.candidates.indptr, index)
         part = Candidates(first, self.labels[pairs], self.candidates.n_labels)
         relevant = None if self.relevant is None else self.relevant[pairs]
@@ -121,7 +121,7 @@ class ScoredLists:
 
 
 def positions(ids: np.ndarray, labels: np.ndarray) -> NDArray[np.int32]:
-    """Where labels stand in a sorted list of known ids; any other stands behind the last."""
+    """Where labels stand in a sorted list of known ids; any other is behind the last."""
     at, is_known = found_at(ids, labels)
     return np.where(is_known, at, len(ids)).astype(np.int32)
 

@@ -13,7 +13,7 @@ from metarank.types.checks import check_labels
 from metarank.types.ranking import score_rows
 from metarank.types.view import first_of_unit
 
-# Of so many labels the best of each row are listed, so many at least.
+# From this many labels on, only the best of each row are listed; and at least how many.
 MANY_LABELS, LEAST_LISTED = 200, 100
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -35,13 +35,13 @@ class ScoreMatrix(NamedTuple):
 
     @classmethod
     def read(cls, S: Any, n_labels: int | None = None, least: int = 1) -> ScoreMatrix:
-        """Scores from an array, a data frame or a sparse matrix (n, L) of at least so many rows.
+        """Scores from an array, a data frame or a sparse matrix (n, L) of at least `least` rows.
 
         Raises
         ------
         ValueError, TypeError
-            If S has no two dimensions, too few rows, no column, another width than `n_labels`, or entries
-            that are no finite numbers, or too large for 32 bits.
+            If S does not have two dimensions, has too few rows, no column, another width than `n_labels`, or
+            entries that are not finite, or too large for 32 bits.
         """
         values = check_array(
             S, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=least, input_name="S"
@@ -73,9 +73,9 @@ class ScoreMatrix(NamedTuple):
         return ScoreMatrix(Candidates(indptr, labels.ravel(), c.n_labels), self.scores[at], False)
 
     def listed(self, Y: sp.csr_matrix) -> int | None:
-        """How many labels of each row are enough to learn cuts from; None for all.
+        """How many labels of each row are enough to learn thresholds from; None for all.
 
-        Of a dense matrix of many labels most are kept by no cut, and say nothing.
+        Most of the many labels of a dense matrix are never kept, and hold no information.
         """
         c = self.candidates
         k = max(LEAST_LISTED, 2 * int(np.diff(Y.indptr).max(initial=0)))
@@ -95,7 +95,7 @@ class ScoreMatrix(NamedTuple):
         return relevances
 
     def relevance(self, Y: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Relevance of the pairs, bool (m,), and how many relevant labels of each row are no candidates."""
+        """Relevance of the pairs, bool (m,), and how many relevant labels of each row are not candidates."""
         c = self.candidates
         relevant = c.among(Candidates.from_csr(Y))
         return relevant, np.diff(Y.indptr) - np.bincount(c.row_of_pair[relevant], minlength=c.n_rows)
@@ -105,6 +105,6 @@ class ScoreMatrix(NamedTuple):
 
         See `first_of_unit`.
         """
-        # Places, since 32 bits would make most scores equal where they are far from 0.
-        places = np.unique(self.scores, return_inverse=True)[1].astype(np.float32) + 1
-        return first_of_unit(self.candidates.n_rows, self.candidates.to_csr(places), groups)
+        # Ranks, since 32 bits would make most scores equal where they are far from 0.
+        ranks = np.unique(self.scores, return_inverse=True)[1].astype(np.float32) + 1
+        return first_of_unit(self.candidates.n_rows, self.candidates.to_csr(ranks), groups)

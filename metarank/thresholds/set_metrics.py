@@ -1,4 +1,4 @@
-"""The five metrics a cut can be learned for, as functions of kept pairs."""
+"""The five metrics a threshold can be learned for, as functions of kept pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.algebra import times
-from metarank.thresholds.decisions import Costs
+from metarank.thresholds.costs import Costs
 from metarank.thresholds.guarantees import parse_wish
 from metarank.thresholds.lists import ScoredLists
 
@@ -16,14 +16,14 @@ METRICS = ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy")
 
 
 def check_metric(optimize: Any) -> str | Costs:
-    """The metric to cut for, or the guarantee, in any case ("micro-F1", "Recall >= 0.9"), or costs.
+    """The metric, or the guarantee, in upper or lower case ("micro-F1", "Recall >= 0.9"), or costs.
 
     None means "micro-f1".
 
     Raises
     ------
     ValueError, TypeError
-        If `optimize` is no known name and no guarantee.
+        If `optimize` is neither a known name nor a guarantee.
 
     Examples
     --------
@@ -57,9 +57,9 @@ def quality(
     Parameters
     ----------
     metric : str
-        Hamming loss is negated. F1 of nothing kept and nothing relevant is 1 for a row. Macro-F1 is over the
-        labels that are relevant for some row. Relevant pairs missed by the candidates count as not kept; in
-        macro-F1, where it is known of which labels they are.
+        Hamming loss is negated. F1 of a row is 1 where nothing is kept and nothing relevant. Macro-F1 is over
+        the labels that are relevant for some row. Relevant pairs that are not candidates count as not kept;
+        in macro-F1, where their labels are known.
     kept : bool array (m,)
     lists : ScoredLists
         With relevance.

@@ -9,24 +9,24 @@ import numpy as np
 from metarank import _core
 from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
-from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.rules import Threshold
 from metarank.types.candidates import Candidates
 
 _PRIOR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
-# The set of all labels more probable than not competes as if it had been seen so many times.
+# The set of all labels more probable than not competes as if it had been seen this often.
 _PSEUDO_COUNT = 0.3
-# Room for the sets that are remembered (sets times labels); the most frequent stay.
+# Most cells (sets times labels) that are kept; the most frequent sets stay.
 _MAX_CELLS = 1_000_000
 
 
-class SubsetCut(Cut):
+class SubsetThreshold(Threshold):
     """Keep the label set with the greatest ``sum of its logits + b log(times seen in training)``.
 
-    The cut compares the sets seen in training and the set of labels with a probability above 0.5. b is
-    chosen on the training rows, each left out of its own counts. This needs lists of all L labels of
-    training. On shorter lists labels are judged one by one (and the best label is kept where no training row
-    is empty), as are labels added after training.
+    The sets seen in training and the set of labels with a probability above 0.5 are compared. b is chosen on
+    the training rows, each left out of its own counts. This needs lists of all L labels of training. On
+    shorter lists each label is decided separately (and the best label is kept where no training row is
+    empty), as are labels added after training.
     """
 
     family = "subset"
@@ -36,7 +36,7 @@ class SubsetCut(Cut):
     prior_weight: Annotated[float, Number("", 0, 1)]
     keep_best: Annotated[bool, Flag("")]
 
-    def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
+    def fit(self, lists: ScoredLists, metric: str) -> SubsetThreshold:
         n, n_labels = lists.n_rows, lists.candidates.n_labels
         self.keep_best = lists.never_empty
         self.prior_weight = 0.0

@@ -89,7 +89,7 @@ def check_features(
         Not two-dimensional, too few rows, no column, wrong width, complex numbers, text, or a value
         that is NaN or infinite (also: too large for 32 bits), named by row and column.
     TypeError
-        Entries that are no numbers at all.
+        Entries that are not numbers at all.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def check_features(
 
 
 def check_savable_width(X: np.ndarray | sp.csr_matrix, *, keeps_rows: bool = False) -> None:
-    """Refuse so many features that a saved model of them would not be loaded.
+    """Refuse more features than a saved model may have.
 
     A model that keeps its training rows has files whose size bears the number out, see `persist.Limits`.
     """
@@ -242,7 +242,7 @@ def check_labels(
         * an indicator or graded matrix (n, L): ndarray, scipy sparse, or a table, whose column names
           become label names;
         * a list of label lists: names, or integer ids, see `ids`; a label repeated within a row counts once;
-        * a vector (n,) of classes, one label a row: text or integers.
+        * a vector (n,) of classes, one label per row: text or integers.
     n_rows : int or None
         Rows of X; must agree.
     n_labels : int or None
@@ -295,7 +295,7 @@ def check_labels(
     by_name = ids == "names" or (ids == "auto" and n_labels is None)
     given, least_id = Y, 0
     if not (sp.issparse(Y) or _is_list_of_rows(Y)):
-        check_columns(Y, name, "relevances, a column a label", f": pass one column, {name}[{{0!r}}]")
+        check_columns(Y, name, "relevances, a column per label", f": pass one column, {name}[{{0!r}}]")
         Y = as_array(Y)
         if Y.ndim not in (1, 2):
             raise ValueError(f"{name} must have one or two dimensions, got shape {Y.shape}")
@@ -316,7 +316,7 @@ def check_labels(
         )
     if n_labels is not None and out.shape[1] != n_labels:
         if label_names is not None:
-            raise ValueError(f"label_names must hold one name a label ({out.shape[1]}), got {n_labels}")
+            raise ValueError(f"label_names must hold one name per label ({out.shape[1]}), got {n_labels}")
         raise ValueError(f"{name} must have {n_labels} labels, got {out.shape[1]}")
     if out.shape[1] == 0 and not allow_no_labels:
         raise ValueError(f"{name} has no labels (shape={out.shape})")
@@ -358,9 +358,8 @@ def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
             raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if by_name and values.dtype.kind in "biuf" and {*np.unique(values).tolist()} in ({0, 1}, {-1, 1}):
         raise ValueError(
-            f"{name} must hold all labels at once, as a matrix (n, L), got one column of {values.min():g} "
-            f"and 1: of a single label give {name}.reshape(-1, 1), of two classes their names. What fits a "
-            "model for each label, such as OneVsRestClassifier, is not needed around it"
+            f"{name} must hold all labels as a matrix (n, L), got one column of {values.min():g} and 1: use "
+            f"{name}.reshape(-1, 1) for one label, names for two classes, and no OneVsRestClassifier"
         )
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
@@ -417,7 +416,7 @@ def _listed(
     """
     for i, row in enumerate(rows):
         if not is_row(row):
-            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
+            raise TypeError(f"{name} must hold a list of labels per row, got {row!r} at row {i}")
     rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
     labels = list(chain.from_iterable(rows))
     counts = np.array([len(row) for row in rows], dtype=np.int64)
@@ -437,8 +436,8 @@ def _listed(
     ids = _ids_of_numbers(labels, row_of, name)
     if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
-            f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
-            f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
+            f"{name} must hold label ids below {MOST_IMPLIED_LABELS} without a number of labels, got "
+            f"{ids.max()} at row {row_of[ids.argmax()]}: pass a matrix"
         )
     width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
     check_no_indicator(ids, rows, name)
@@ -449,7 +448,7 @@ def _listed(
 
 
 def indicator(rows: Any, ids: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    """Canonical float32 CSR with a 1 at each of some places, which may be told twice.
+    """Canonical float32 CSR with a 1 at each of some places, which may repeat.
 
     Examples
     --------
@@ -484,7 +483,7 @@ def check_writable(name: str, what: str) -> None:
 
 
 def check_names_as_ids(names: list[str], what: str) -> None:
-    """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
+    """Names that define the labels: not empty, and distinct without the blanks around them."""
     found: dict[str, str] = {}
     for label in names:
         bare = label.strip()
@@ -492,7 +491,7 @@ def check_names_as_ids(names: list[str], what: str) -> None:
             raise ValueError(f"{what} must be names, got the empty {label!r}")
         check_writable(label, what)
         if bare in found:
-            how = "twice" if found[bare] == label else f"and {label!r}, which differ by blanks alone"
+            how = "twice" if found[bare] == label else f"and {label!r}, which differ only in blanks"
             raise ValueError(f"{what} must be names of one label each, got {found[bare]!r} {how}")
         found[bare] = label
 

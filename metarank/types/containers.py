@@ -106,7 +106,7 @@ def plain_column(values: Any, name: str) -> Any:
         raise TypeError(f"{name} must hold labels, got a column of {dtype}")
     if module == "pandas" and getattr(values, "ndim", 0) == 1:
         if getattr(values, "nlevels", 1) > 1:
-            raise TypeError(f"{name} must hold one label a row or a list of them, got a MultiIndex")
+            raise TypeError(f"{name} must hold one label per row or a list of them, got a MultiIndex")
         whole = not values.isna().any() and getattr(dtype, "kind", "O") in "biuf"
         kind = getattr(dtype, "kind", "O")
         values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()

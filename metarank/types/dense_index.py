@@ -31,7 +31,7 @@ _EXPONENT, _FAR = 40, np.float32(1e15)
 
 
 def resolved_index(index: str, n_rows: int, n_voters: int | None = None) -> str:
-    """The index that is used for so many dense rows: "flat" or "hnsw".
+    """The index that is used for this many dense rows: "flat" or "hnsw".
 
     The size of the training set decides, so that the views without a fold use what the final model uses; only
     where few of its rows are in the TrainingView (`n_voters`; all by default) these are compared one by one.
@@ -155,7 +155,7 @@ def _faiss() -> Any:
 
 @contextmanager
 def faiss_threads(n_jobs: int) -> Iterator[None]:
-    """FAISS uses so many threads inside."""
+    """FAISS uses this many threads inside."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(openmp_threads(n_jobs))

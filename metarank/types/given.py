@@ -1,4 +1,4 @@
-"""`Given`: what is told of rows beside X: scored candidates, features of pairs, words in their order."""
+"""`Given`: what rows have besides X: scored candidates, features of pairs, words in their order."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ def read_given(
     for name in values:
         if f"{name}_present" in values:
             raise ValueError(
-                f"pair_features must have other names than columns of other features, got {name!r} and "
-                f"{name + '_present'!r}, which tells where {name!r} is given"
+                f"pair_features must have other names than other features, got {name!r} and "
+                f"{name + '_present'!r}, a flag of {name!r}"
             )
     if n_rows is None:
         n_rows = max((_rows_in(of) for of in [*scores.values(), *values.values()]), default=0)

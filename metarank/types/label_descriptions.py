@@ -1,4 +1,4 @@
-"""`LabelDescriptions`: what is known of labels beside their rows; relations of labels as sparse matrices."""
+"""`LabelDescriptions`: names, texts and vectors of labels; relations of labels as sparse matrices."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class LabelDescriptions(Saved):
     ids : sequence of str or int (L), optional
         Identifiers such as URIs, all distinct. The default is the names, which are then distinct.
     names : sequence of str or None (L), optional
-        Several labels may have one name; an empty name is none. One of `ids` and `names` is required; without
-        ids a label is identified by its name, or as "label 7" by its place.
+        Several labels may share a name; an empty name counts as missing. One of `ids` and `names` is
+        required; without ids a label is identified by its name, or as "label 7" by its position.
     alternative_names : sequence (L) of sequences of str, optional
         Other names of each label, all distinct and different from its name. Two labels may share one.
     descriptions : sequence of str or None (L), optional
@@ -42,7 +42,7 @@ class LabelDescriptions(Saved):
     related : sequence (L) of sequences of labels, or CSR (L, L), optional
         Labels on neighbouring subjects; a relation holds in both directions.
     vectors : array (L, dv) or sequence (L) of arrays or None, optional
-        A vector of each label in the space of dense X. None and a vector of zeros mean that there is none.
+        A vector of each label in the space of dense X. None and a vector of zeros count as missing.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class LabelDescriptions(Saved):
 
     @cached_property
     def shown_names(self) -> list[str]:
-        """What a label is called: its name, or its id where it has none."""
+        """The name of each label, or its id if it has none."""
         return [name if name.strip() else label for name, label in zip(self.names, self.ids)]
 
     def has_relatives(self, kind: str) -> bool:
@@ -232,7 +232,7 @@ class LabelDescriptions(Saved):
     def extended(self, labels: Iterable[Any]) -> LabelDescriptions:
         """A table with more labels at its end, by their ids; those that it has already are passed over.
 
-        Nothing but the id is known of a new label, which is its name too, unless it is a URI.
+        A new label has only its id, which is also its name unless it is a URI.
 
         Examples
         --------
@@ -310,7 +310,7 @@ def _common_length(columns: dict[str, Any]) -> int:
         if isinstance(values, str) or not (
             values is None or hasattr(values, "__len__") or sp.issparse(values)
         ):
-            raise TypeError(f"{column} must be a sequence with an entry a label, got {values!r:.80}")
+            raise TypeError(f"{column} must be a sequence with an entry per label, got {values!r:.80}")
         if values is not None:
             sizes[column] = values.shape[0] if hasattr(values, "shape") else len(values)
     first, n = next(iter(sizes.items()))
@@ -344,7 +344,7 @@ def _listed(value: Any, column: str) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple, set, np.ndarray)):
-        raise TypeError(f"{column} must hold a list a label, got {value!r:.80}")
+        raise TypeError(f"{column} must hold a list per label, got {value!r:.80}")
     return list(value)
 
 
@@ -413,7 +413,7 @@ def without_cycles(
     ----------
     parents : CSR (L, L)
     order : int array (L,), optional
-        The place of each label in the order, all distinct; by default that of the table.
+        The position of each label in the order, all distinct; by default that of the table.
 
     Examples
     --------

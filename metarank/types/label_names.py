@@ -83,7 +83,7 @@ class LabelVectors:
     Parameters
     ----------
     vectors : float32 array (L, dv)
-        A row of zeros is no vector.
+        A row of zeros is not a vector.
     start : int
         The first of the dv columns of X.
     scale : float32 array (dv,) or None

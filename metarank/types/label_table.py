@@ -128,7 +128,7 @@ class LabelTable:
                 raise ValueError(f"{self._unknown(label, parameter)}{where}{self._hint(label)}{self.advice}")
             if label in shared:
                 raise ValueError(
-                    f"{parameter} must name a label by its id where several share the name, got "
+                    f"{parameter} must name a label by its id if several share the name, got "
                     f"{label!r:.80}{where}, the name of labels {_listed(shared[label])}"
                 )
             found = ids[label]
@@ -143,8 +143,8 @@ class LabelTable:
         return found
 
     def knows(self, label: Any, *, written: bool = False) -> bool:
-        """Whether a name is that of a label, also a removed one, or an id that is `written`; what is no text
-        is left to the checks of `id_of`."""
+        """Whether a name is that of a label, also a removed one, or an id that is `written`; what is not a
+        text is left to the checks of `id_of`."""
         return not isinstance(label, str) or label in self or (written and _is_id(label))
 
     def id_of_text(self, text: str, parameter: str, where: str = "") -> int:

@@ -37,13 +37,13 @@ class Ranking:
     label_names : sequence of str, optional
         The L names.
     without_evidence : bool array (n,), optional
-        Rows of which the model knows nothing, such as texts without a known word. Their labels are guesses by
-        frequency. None by default. `to_frame` has no such column.
+        Rows about which the model knows nothing, such as texts without known words. Their labels are in order
+        of frequency. None by default. `to_frame` has no such column.
     index : sequence (n,), optional
         Names of the rows: the index of the data frame or Series that was ranked, unless it counts from 0.
         `to_frame` uses it as `row`.
     label_ids : sequence of str, optional
-        The L texts that identify labels beside their names, such as URIs: those of a table of labels.
+        The L ids of labels from a table of labels, such as URIs.
 
     Raises
     ------
@@ -165,7 +165,7 @@ class Ranking:
         """Of a number the (label id, score) pairs of that row, without the padding, as iteration gives them;
         of a slice, a mask or several numbers the `Ranking` of those rows."""
         if isinstance(row, tuple):
-            raise TypeError(f"a Ranking is indexed by rows alone, got {row!r:.80}")
+            raise TypeError(f"a Ranking is indexed only by rows, got {row!r:.80}")
         if isinstance(row, Integral) and not isinstance(row, (bool, np.bool_)):
             listed = self.labels[row] >= 0
             return list(zip(self.labels[row][listed].tolist(), self.scores[row][listed].tolist()))
@@ -262,12 +262,12 @@ class Ranking:
         more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
         guessed = ", ".join(str(row) for row, blank in zip(called, first.without_evidence) if blank)
         if guessed:
-            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
+            more += f"; without evidence: rows {guessed}, whose labels are in order of frequency"
         return html_table(["row", *range(1, width)], rows, more)
 
 
 class PointRanking(Ranking):
-    """The k best rows of each label: labels in the place of rows, and rows in the place of labels.
+    """The k best rows of each label: labels and rows change places.
 
     ``labels[l]`` holds the numbers of the rows of label l, ``n_labels`` is the number of rows, and `index`
     has the names of the labels, where known.
@@ -326,7 +326,7 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> Listed:
     integers that are label ids by all appearance, see `_look_like_ids`, is refused.
     """
     if values is not None and not isinstance(scores, Candidates):
-        raise ValueError(f"values go with Candidates only, got scores of type {type(scores).__name__}")
+        raise ValueError(f"values need Candidates, got scores of type {type(scores).__name__}")
     if isinstance(scores, Ranking):
         listed = scores.labels >= 0
         indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))]).astype(np.int64)

@@ -61,7 +61,7 @@ class LabelLimits:
             excluded = labels.union(for_each_row(self.excluded, labels.n_rows, labels.n_labels))
         return LabelLimits(excluded, self.allowed, self.removed)
 
-    def cut(self, candidates: Candidates) -> Candidates:
+    def within(self, candidates: Candidates) -> Candidates:
         """The candidates that may be ranked, with their scores."""
         candidates = candidates.without_labels(self.removed)
         if isinstance(self.excluded, Candidates):
@@ -77,7 +77,7 @@ class LabelLimits:
         return candidates.where(open_to[candidates.labels])
 
     def complete(self, candidates: Candidates, least: int, inv_propensity: np.ndarray) -> Candidates:
-        """Candidates after `cut`, rows with fewer than `least` completed to so many by other allowed labels.
+        """Candidates after `within`, rows with fewer than `least` completed by other allowed labels.
 
         All of them where they are no more than that, else the most frequent ones: those of least inverse
         propensity (L,), ties by id. The scores of proposers are left out.

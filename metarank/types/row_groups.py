@@ -25,7 +25,7 @@ def check_groups(groups: Any, n_rows: int, name: str = "groups") -> np.ndarray |
     ValueError
         If the length is not n, a value is missing (None, NaN, NaT), or all rows are one group.
     TypeError
-        If it is no list of values, or a value cannot be a group (a list, for example).
+        If it is not a list of values, or a value cannot be a group (a list, for example).
 
     Examples
     --------
@@ -55,7 +55,7 @@ def check_fold_map(fold: Any, n_rows: int, name: str = "folds") -> np.ndarray | 
     Raises
     ------
     ValueError, TypeError
-        If it is no list of n integers >= 0 of which at least two differ.
+        If it is not a list of n integers >= 0 of which at least two differ.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def check_whole_groups(groups: np.ndarray | None, fold: np.ndarray | None) -> No
     apart = np.flatnonzero(fold != fold[first][groups])
     if len(apart):
         raise ValueError(
-            "folds must keep the rows of a group in one fold, got rows "
-            f"{first[groups[apart[0]]]} and {apart[0]} of one group in two"
+            f"folds must keep groups together, got rows {first[groups[apart[0]]]} and {apart[0]} of one "
+            "group in two folds"
         )
 
 
@@ -96,7 +96,7 @@ def _listed(values: Any, n_rows: int, name: str) -> list[Any]:
         raise ValueError(f"{name} must have shape {(n_rows,)}, got {values.shape}")
     values = as_list(values)
     if not isinstance(values, (list, tuple, range)):
-        raise TypeError(f"{name} must be a list of a value a row, got {values!r:.60}")
+        raise TypeError(f"{name} must be a list with a value per row, got {values!r:.60}")
     if len(values) != n_rows:
         raise ValueError(f"{name} must have shape {(n_rows,)}, got {len(values)} values")
     return list(values)

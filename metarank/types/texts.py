@@ -15,7 +15,7 @@ from metarank.types.ragged import entries_of_rows
 
 
 def _check_texts(known: Known) -> None:
-    """ValueError where a text would begin within a character, or bytes are no characters."""
+    """ValueError where a text would begin within a character, or bytes are not characters."""
     utf8, ends = known.utf8, known.ends
     if np.any(ends[1:] < ends[:-1]) or (ends[-1] if len(ends) else 0) != len(utf8):
         raise ValueError("ends must not decrease, to the number of bytes")

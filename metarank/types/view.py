@@ -43,7 +43,7 @@ LEAST_TO_HIDE = 20
 def fold_of_rows(
     n: int, n_folds: int, seed: int, X: Features | None = None, groups: np.ndarray | None = None
 ) -> NDArray[np.int32]:
-    """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
+    """The fold map: hash(seed, row number) mod K, int32 (n,). Labels are ignored in it.
 
     Rows that belong together share a fold, see `first_of_unit`: rows of X that say the same, since a copy of
     a held-out row tells its labels, and rows of a group. Without groups it is the fold of the first of them.
@@ -115,8 +115,8 @@ def _evenly_filled(first: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
 def same_content(X: Features) -> NDArray[np.int64]:
     """For each row the number of the first row of the same content, int64 (n,).
 
-    What more than a tenth of the rows have in common, and more than two, is no copy but a value that X takes
-    often, as where features are few and coarse: such rows are each their own.
+    What more than a tenth of the rows have in common, and more than two, is not a copy but a value that X
+    takes often, as where features are few and coarse: such rows are each their own.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class TrainingSet:
     seed : int
     label_names : list of str or None
     label_text : float32 CSR (L, d) or None
-        The labels' names in the feature space of X (one row a label), where names are known.
+        The labels' names in the feature space of X (one row per label), where names are known.
     label_spelling : float32 CSR (L, d) or None
         The same by the words spelled like those of the names, see `metarank.data.spelling`.
     other_names : dict of str to OtherNames

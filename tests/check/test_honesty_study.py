@@ -61,10 +61,10 @@ def test_promises_hold_where_all_rows_are_alike(lines):
 def test_the_page_tells_what_does_not_hold_and_what_is_refused(lines):
     ours, other = lines
     quality = {"P@1": [[0.8, 0.7, 0.9], [0.5, 0.4, 0.6]]}
-    guarantees = {"recall>=0.9": [0.85, 0.05, 2.0], "precision>=0.8": "the best that can be had is"}
+    guarantees = {"recall>=0.9": [0.85, 0.05, 2.0], "precision>=0.8": "the best possible is"}
     told = {**ours, "quality_told": quality, "guarantees": guarantees}
     page = honesty.page(Lines([told, other], lines.sets))
     assert "| P@1 | 0.8 [0.7, 0.9] | 0.5 [0.4, 0.6] | **no**, -4.2 standard errors |" in page
     assert "Within its interval: 0 of 1; within 1.96 standard errors of both: 0." in page
     assert "| toy | recall | at least 0.9 | 0.850 | **no**, -1.0 standard errors | 2.0 |" in page
-    assert "| toy | precision | not 0.8: the best that can be had is |" in page
+    assert "| toy | precision | not 0.8: the best possible is |" in page

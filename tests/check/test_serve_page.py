@@ -97,7 +97,7 @@ def test_a_text_without_a_known_word_is_told(tab, words):
         tab.value("document.getElementById('labels').replaceChildren()")
         ask(tab, text)
         tab.wait("document.querySelectorAll('#labels li').length")
-        told = "The model knows nothing of this text: its labels are guesses, by their frequency. "
+        told = "The model knows nothing of this text: its labels are in order of frequency. "
         assert tab.value(status).startswith(told) == unknown
     assert tab.problems == []
 

@@ -97,9 +97,9 @@ def test_unnamed_columns_are_not_saved(tmp_path):
         ("blocks", {"headline": ...}, "--text-columns must be among .*, got 'headline'"),
         ("text", {"body": ...}, "--text-column must be among .*, got 'body'"),
         ("blocks", {"emb": [1.0, 2.0]}, "'emb' of X must hold vectors of one width, got .* 2 at line 2"),
-        ("blocks", {"emb": None}, "'emb' of X must hold a vector a row, got None at line 2"),
+        ("blocks", {"emb": None}, "'emb' of X must hold a vector per row, got None at line 2"),
         ("blocks", {"price": "dear"}, "'price' of X must hold numbers, got 'dear' at line 2"),
-        ("blocks", {"body": 3}, "'body' of X must hold a text a row, got 3 at line 2"),
+        ("blocks", {"body": 3}, "'body' of X must hold a text per row, got 3 at line 2"),
     ],
 )
 def test_a_file_that_does_not_suit_is_one_line(model, change, said, folder, tmp_path, capsys):

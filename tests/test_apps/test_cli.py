@@ -60,7 +60,7 @@ def work(tmp_path_factory) -> Path:
 def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert run(["evaluate", work / "numbers", work / "train.svm", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    through = values.pop("let_through")
+    through = values.pop("surest_rows")
     assert list(through) == ["10%", "25%", "50%", "75%", "100%"]
     assert through["100%"]["f1"] == pytest.approx(values["example-F1"], abs=0.2)
     assert {"MAP", "RankLoss", "nDCG", "One-error", "micro-F1", "Hamming", "P@1", "PSP@5"} <= set(values)
@@ -137,7 +137,7 @@ def test_inspect_says_the_same_as_json(work, capsys):
     assert run(["inspect", work / "words"]) == 0
     page = capsys.readouterr().out
     assert "shortlister: none, all 3 labels are ranked" in page
-    assert re.search(rf"\nroom +.* 0\.\d\d MiB\n.*\nsize +{said['size']}\n", page, re.DOTALL)
+    assert re.search(rf"\nsize by source +.* 0\.\d\d MiB\n.*\nsize +{said['size']}\n", page, re.DOTALL)
     assert run(["inspect", work / "train.svm", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == data.load(work / "train.svm").summary()
 
@@ -224,7 +224,7 @@ def test_predictions_of_texts(work, capsys):
     best = np.floor(100 * load(work / "words").thresholds_.guarantees_.best("recall")) / 100
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", f"recall>={best}"]) == 0
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", "recall>=0.9999"]) == 2
-    assert f"the best that can be had is recall>={best}" in capsys.readouterr().err
+    assert f"the best possible is recall>={best}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "json", "JSONL", "parquet"])
@@ -414,7 +414,7 @@ def test_labels_the_model_does_not_know_are_told(work, tmp_path, capsys):
     (tmp_path / "t.txt").write_text("2 4 5\n0,4 0:1\n1 1:2\n")
     assert run(["evaluate", work / "numbers", tmp_path / "t.txt", "--json"]) == 0
     captured = capsys.readouterr()
-    assert "never met: 1 ('label 4'), in 1 of 3 relevant pairs" in captured.err
+    assert "not in the training data: 1 ('label 4'), in 1 of 3 relevant pairs" in captured.err
     assert json.loads(captured.out)["unknown_labels"] == 1
 
 
@@ -545,7 +545,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
     [
         ([], "COMMAND"),
         (["dance"], "dance"),
-        (["train", "--model", "nowhere"], "TRAIN is required, or --labels"),
+        (["train", "--model", "nowhere"], "give TRAIN, or --labels"),
         (["train", "GOOD"], "--model"),
         (["train", "GOOD", "--model", "NEW", "--colour", "red"], "--colour"),
         (["train", "NOFILE", "--model", "NEW"], "NOFILE"),
@@ -606,7 +606,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
             for name in ("o.ods", "o.csv.gz", "o.feather")
         ),
         (["predict", "nothing", "GOOD", "--out", "o.csv", "--format", "jsonl"], "--format jsonl contradicts"),
-        (["predict", "nothing", "GOOD", "--format", "parquet"], "--format parquet goes to a file"),
+        (["predict", "nothing", "GOOD", "--format", "parquet"], "--format parquet needs a file"),
         (["predict", "numbers", "GOOD", "--out", "HERE"], "--out"),
         (["report", "nothing", "GOOD", "--out", "r.pdf"], "--out must end in .html or .htm"),
         (["predict", "numbers", "GOOD", "--out", "GOOD/x"], "Not a directory"),
@@ -684,8 +684,8 @@ def test_rows_of_which_nothing_is_known_are_told_once(work, tmp_path, capsys, co
     put(tmp_path, b"text,labels\nzzyzx,bread\nsalt,bread\nqwrt,bread\n", "t.csv")
     page = [tmp_path / "page.html"] if len(command) > 1 else []
     assert run([command[0], work / "words", tmp_path / "t.csv", *command[1:], *page]) == 0
-    assert capsys.readouterr().err.count("nothing of 2 rows of 3 is known to the model") == 1
-    assert not page or "nothing of 2 rows of 3 is known" in page[0].read_text()
+    assert capsys.readouterr().err.count("the model knows nothing about 2 of 3 rows") == 1
+    assert not page or "the model knows nothing about 2 of 3 rows" in page[0].read_text()
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "inspect"])

@@ -120,7 +120,7 @@ def test_format(tmp_path):
         ("--allowed", b"\n-1\n", "--allowed, line 2"),
         ("--allowed", b"1,,2\n\n", "--allowed, line 1"),
         ("--candidates", b"1\n", "--candidates must have 2 lines"),
-        ("--candidates", b"1\n2\n0\n", "--candidates must have 2 lines, one a row, got 3"),
+        ("--candidates", b"1\n2\n0\n", "--candidates must have 2 lines, one per row, got 3"),
         ("--exclude", b"", "--exclude must have 2 lines"),
         ("--exclude", b'"bread\n\n', "--exclude, line 1"),
         ("--exclude", b"\n\xff\xfe\n", "--exclude"),

@@ -291,7 +291,7 @@ TARGETS = ["--targets", "relevance,clicks"]
         (["pareto", "GOOD", *TARGETS, "--features", "f1,clicks"], "--features must not be targets"),
         (["pareto", "GOOD", *TARGETS, "--features", "f9"], "--features must be among"),
         (["pareto", "GOOD", *TARGETS, "--features", "shop"], "--features must name columns of numbers"),
-        (["pareto", "BARE", *TARGETS], "no column of numbers is left to learn from"),
+        (["pareto", "BARE", *TARGETS], "there are no columns of numbers except the targets"),
         (["pareto", "GOOD", *TARGETS, "--weights", "1"], "--weights must be at least 2, got 1"),
         (["pareto", "GOOD", *TARGETS, "--rounds", "0"], "--rounds must be at least 1, got 0"),
         (["pareto", "GOOD", *TARGETS, "--seed", "-1"], "--seed: must be an integer from 0 to 2147483647"),

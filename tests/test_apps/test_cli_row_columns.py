@@ -58,7 +58,7 @@ def test_the_encoding_is_that_of_every_column(tmp_path, capsys):
 def test_as_in_python(file, tmp_path, capsys):
     assert train(file, tmp_path / "m", "--groups-column", "author", "--negatives-column", "not") == 0
     told = capsys.readouterr().err
-    assert "column 'not': left out 8 labels that no row has" in told
+    assert "column 'not': left out 8 labels without rows" in told
     assert "left out" not in told.replace("left out 8 labels", "")
     rows = data.load(file, text_column="text", labels_column="labels")
     known = [[name for name in REJECTED[i % 6] if name != "rum"] for i in range(ROWS)]

@@ -60,7 +60,7 @@ def test_the_model_itself_is_replaced_and_a_table_of_labels_read(tmp_path):
 def test_labels_of_rows_alone_are_added_if_a_person_says_so(folder, rows, capsys):
     argv = ["update", folder, "--rows", rows, "--text-column", "text", "--labels-column", "labels"]
     assert main(list(map(str, argv))) == 2
-    said = "holds 1 label that the model does not have: 'salt'; --add-new adds them"
+    said = "holds 1 label that the model does not know: 'salt'; --add-new adds them"
     assert said in capsys.readouterr().err
     assert main([*map(str, argv), "--add-new"]) == 0
     assert capsys.readouterr().out.endswith(": 2 rows added, 1 label added\n")

@@ -141,9 +141,9 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     assert "effort='low'" in facts["settings"]
     assert [fact in text for fact in [*digests, facts["settings"]]] == [True] * 3
     assert f"{datetime.now(UTC):%Y-}" in facts["date"]
-    # The boost of rare labels is named at the lists, and where there is none.
+    # The rare-label boost is named at the lists, and where there is none.
     for remark in (
-        "propensity weight of 0.5",
+        "with propensity weight 0.5",
         "Lists with propensity weight 0.5.",
         "Probabilities hold no boost",
     ):
@@ -339,7 +339,7 @@ def test_ticks_are_round_and_inside(top):
         ("z(spelling_share)", "spelling of label names", "spelling of label names"),
         ("spelling_share", "spelling of label names", "50 % of the words spelled like its name's"),
         ("clicks: vote10", "votes of similar rows (clicks)", "5 of the 10 most similar rows carry it"),
-        ("name_odds", "record of label names", "the words of its name speak for it"),
+        ("name_odds", "record of label names", "the words of its name are evidence for it"),
         ("name_share", "label description", "50 % of the words of its description"),
         ("pfastrexml", "label trees", "label trees"),
         ("best_name_cosine", "label description", "label description"),

@@ -248,7 +248,7 @@ def test_the_service_is_ready_before_its_first_request(by_place, monkeypatch):
 def test_a_model_of_no_rows_is_refused():
     lists = [[(i % 2, 1.0)] for i in range(20)]
     model = MetaRanker(**makers.QUICK).fit(None, [[i % 2] for i in range(20)], candidates=lists)
-    with pytest.raises(ValueError, match="the model must take instances to be served"):
+    with pytest.raises(ValueError, match="a model fitted with X=None cannot be served"):
         create_app(model)
 
 
@@ -256,8 +256,8 @@ def test_a_model_of_no_rows_is_refused():
 
 DENSE = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 RANK = [
-    ("texts", {}, "either instance or instances is required, and not both"),
-    ("texts", {"instance": TEXT, "instances": [TEXT]}, "not both"),
+    ("texts", {}, "give either instance or instances"),
+    ("texts", {"instance": TEXT, "instances": [TEXT]}, "give either"),
     ("texts", {"instances": []}, "instances must have at least 1 item, got a list of 0"),
     ("texts", {"instance": 3}, "instance must be a valid string, got 3"),
     ("texts", {"instances": [TEXT, 3]}, "instances[1] must be a valid string, got 3"),
@@ -267,7 +267,7 @@ RANK = [
     ("texts", {"instance": TEXT, "k": 10**400}, "k must be"),
     ("texts", {"instance": TEXT, "depth": 3}, "depth is not a field"),
     ("texts", {"instance": TEXT, "optimize": "f1"}, "optimize must be None or one of micro-f1"),
-    ("texts", {"instance": TEXT, "optimize": "recall>=0.9999"}, "the best that can be had is recall>=0."),
+    ("texts", {"instance": TEXT, "optimize": "recall>=0.9999"}, "the best possible is recall>=0."),
     ("texts", {"instance": TEXT, "probabilities": "yes"}, "probabilities must be"),
     ("texts", {"instance": TEXT, "allowed": ["the moon"]}, "allowed must name known labels"),
     ("texts", {"instance": TEXT, "allowed": [3]}, "ids in [0, 3)"),
@@ -574,7 +574,7 @@ def test_a_folder_is_taken_up_and_a_broken_one_changes_nothing(tmp_path, caplog)
     victim.write_bytes(victim.read_bytes()[:-1] + b"\x7f")
     led_to("damaged")
     assert holder.current is first
-    assert "the model was not reloaded, the one before answers: " in caplog.text
+    assert "the model was not reloaded, the previous one stays: " in caplog.text
     assert "is damaged" in caplog.text
     victim.write_bytes((tmp_path / "second" / victim.name).read_bytes())
     holder.refresh()

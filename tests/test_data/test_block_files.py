@@ -164,12 +164,12 @@ def test_only_what_is_asked_for_is_a_block(columns, blocks, suffix, tmp_path):
         (
             {},
             {"vector_columns": "title"},
-            "the block 'title' of X must hold a vector a row, got 'red wine' at",
+            "the block 'title' of X must hold a vector per row, got 'red wine' at",
         ),
         (
             {"emb": [1.0, 2.0]},
             COLUMNS,
-            "the block 'emb' of X must hold vectors of one width, got 3 .* and 2 at",
+            "the block 'emb' of X must hold vectors of one width, got 3 and 2 numbers",
         ),
         ({"emb": [1.0, float("nan"), 2.0]}, COLUMNS, "the block 'emb' of X contains (NaN|infinity)"),
         ({"emb": [1.0, 1e300, 2.0]}, COLUMNS, "the block 'emb' of X contains infinity"),
@@ -178,9 +178,9 @@ def test_only_what_is_asked_for_is_a_block(columns, blocks, suffix, tmp_path):
         (
             {},
             {"text_columns": "labels", "labels_column": "labels"},
-            "a column is one block, got 'labels' for labels and text_columns",
+            "a column must be in one block, got 'labels' for labels and text_columns",
         ),
-        ({}, {"text_columns": "title", "text_column": "body"}, "text_column joins its columns"),
+        ({}, {"text_columns": "title", "text_column": "body"}, "give text_columns instead of text_column"),
         ({}, {"number_columns": []}, "blocks must have at least one column, got none"),
     ],
 )

@@ -113,23 +113,23 @@ def test_a_matrix_or_a_table_of_numbers_is_no_block():
 
 BAD = [
     ({}, "at least one block, got none"),
-    ({"a": TITLES, "b": VECTORS[:3]}, "one entry a row: 'a' has 40, 'b' has 3"),
+    ({"a": TITLES, "b": VECTORS[:3]}, "must have as many rows: 'a' has 40, 'b' has 3"),
     ({1: TITLES}, "blocks with texts as names, got 1"),
-    ({"a": "one text"}, "the block 'a' of X must hold one entry a row, got 'one text'"),
-    ({"a": np.float64(3)}, "the block 'a' of X must hold one entry a row, got np.float64"),
-    ({"a": ["red wine", 3]}, "the block 'a' of X must hold a text a row, got 3 at row 1"),
+    ({"a": "one text"}, "the block 'a' of X must hold one entry per row, got 'one text'"),
+    ({"a": np.float64(3)}, "the block 'a' of X must hold one entry per row, got np.float64"),
+    ({"a": ["red wine", 3]}, "the block 'a' of X must hold a text per row, got 3 at row 1"),
     (
         {"a": [[1, 2], [1]]},
-        r"the block 'a' of X must hold vectors of one width, got 2 numbers at row 0 and 1 at row 1",
+        r"the block 'a' of X must hold vectors of one width, got 2 and 1 numbers, at row 0 and row 1",
     ),
     ({"a": [1, "x"]}, r"must hold numbers, got 'x' at row 1; kind 'categories' takes both"),
-    ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector a row, got None at row 1"),
-    ({"a": [[1, 2], "tea"]}, "the block 'a' of X must hold a vector a row, got 'tea' at row 1"),
-    ({"a": [[[1], [2]]]}, "the block 'a' of X must hold a vector a row"),
+    ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector per row, got None at row 1"),
+    ({"a": [[1, 2], "tea"]}, "the block 'a' of X must hold a vector per row, got 'tea' at row 1"),
+    ({"a": [[[1], [2]]]}, "the block 'a' of X must hold a vector per row"),
     ({"a": np.array([[1, np.nan]])}, "the block 'a' of X contains NaN at row 0, column 1"),
     ({"a": [1.0, float("inf")]}, "the block 'a' of X contains infinity"),
     ({"a": [datetime.date(2020, 1, 1)]}, "got date: leave it out"),
-    (pd.DataFrame([["a b", "c d"]], columns=["a", "a"]), "names of their own, 'a' occurs twice"),
+    (pd.DataFrame([["a b", "c d"]], columns=["a", "a"]), "distinct column names, got 'a' twice"),
     ({"a": np.zeros((2, 2, 2))}, r"the block 'a' of X must have shape \(n, d\), got \(2, 2, 2\)"),
 ]
 

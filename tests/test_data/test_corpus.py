@@ -96,7 +96,7 @@ def test_texts_without_subjects(tmp_path):
         ("c.csv", "body,labels\na,b\n", {}, "must have a column 'text'"),
         ("c.csv", 'text,subject_uris\n"a,b\n', {}, "c.csv: the record at line 2"),
         ("c.jsonl", '{"text": "a"}\n{"text": \n', {}, "c.jsonl: line 2 is not JSON"),
-        ("c.jsonl", '{"text": 1}\n', {}, "texts must hold a text a row, got 1"),
+        ("c.jsonl", '{"text": 1}\n', {}, "texts must hold a text per row, got 1"),
         ("c.jsonl", '{"text": "a", "subjects": ["b"]}\n', {}, "line 1: subjects must be a list of objects"),
         ("c.tsv", "a\t<http://y.org>\n", {"vocabulary": VOCABULARY}, "labels must be those of Y, got none"),
     ],
@@ -140,7 +140,7 @@ def test_from_corpus_to_suggestions(tmp_path, capsys):
     )
     train = ["train", corpus, "--vocab", vocabulary, "--model", model]
     main([*train, "--jobs", "1", "--effort", "low", "--quiet"])
-    assert "left out 1 rows without a label" in capsys.readouterr().err
+    assert "left out 1 rows without labels" in capsys.readouterr().err
     Path(tmp_path / "t.txt").write_text(f"waves ship\t<{SEA}>\nheat of day\t<{SUN}>\n")
     test = str(tmp_path / "t.txt")
     main(["predict", model, test, "--top", "1", "--format", "jsonl", "--jobs", "1"])
@@ -212,5 +212,5 @@ def test_a_vocabulary_is_no_corpus_nor_a_corpus_a_vocabulary(tmp_path):
     with pytest.raises(ValueError, match="holds a vocabulary, not documents"):
         data.read_corpus(tmp_path / "v.tsv")
     (tmp_path / "c.tsv").write_text("old ships\t<http://x.org/p1>\n")
-    with pytest.raises(ValueError, match="line 1 has a URI behind a text"):
+    with pytest.raises(ValueError, match="line 1 has a URI after a text"):
         data.read_vocabulary(tmp_path / "c.tsv")

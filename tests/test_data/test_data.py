@@ -51,7 +51,7 @@ def test_dataset_of_text_only():
     ds = Dataset(texts=["a", "b"], Y=[[0], [1]])
     assert (ds.n_rows, ds.n_features, ds.n_labels) == (2, 0, 2)
     assert Dataset(texts=["a", "b"]).Y.shape == (2, 0)
-    assert repr(ds) == "Dataset('': 2 rows, no features, 2 labels, 1.00 labels a row, with text)"
+    assert repr(ds) == "Dataset('': 2 rows, no features, 2 labels, 1.00 labels per row, with text)"
 
 
 def test_summary_is_plain():
@@ -69,7 +69,7 @@ def test_summary_is_plain():
     [
         ({}, "at least one of X, Y and texts"),
         ({"X": np.eye(2), "Y": np.eye(3)}, "inconsistent numbers of samples"),
-        ({"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)}, "one name a label .2., got 1"),
+        ({"X": np.eye(2), "label_names": ["a"], "Y": np.eye(2)}, "one name per label .2., got 1"),
         ({"X": np.eye(2), "feature_names": ["a"]}, "feature_names must have 2 entries, got 1"),
         ({"Y": np.eye(2), "titles": ["a"]}, "titles must have 2 entries, got 1"),
         ({"Y": np.eye(2), "label_texts": ["a"]}, "label_texts must have 2 entries, got 1"),
@@ -137,14 +137,14 @@ def test_sparse_arff_equals_dense(tmp_path):
     [
         ("numeric", "string", "line 4: an attribute must be a name and 'numeric' or {values}, got .* string"),
         ("{0, 1}", "{0, 1", "an attribute must be a name and 'numeric' or {values}, got 'sea {0, 1'"),
-        ("1.5", "?", "line 11: attribute 'first one' has a missing value: put a number"),
+        ("1.5", "?", "line 11: attribute 'first one' has a missing value: fill it"),
         ("0,red", "0,green", "line 13: attribute 'colour' must be one of red, light blue, got 'green'"),
         ("0,red", "red", "line 13: expected 6 values, got 5"),
         ("0,red,0,0,0,1", "{9 1}", r"attribute number must lie in \[0, 6\), got '9'"),
         ("'light blue', 1,", "'light blue, 1,", "expected 6 values, got 2"),
         ("@DATA", "@stuff", "expected @relation, @attribute or @data"),
         (MULAN[MULAN.index("@DATA") :], "", "no @data section"),
-        ("sea {0, 1}", "lake {0, 1}", "names the label 'sea', which is no attribute"),
+        ("sea {0, 1}", "lake {0, 1}", "names the label 'sea', which is not an attribute"),
         ("sea {0, 1}\n@DATA\n1.5, 'light blue', 1, -2e3, 1, 0", "sea numeric\n@DATA\n1,red,0,1,1,2", "got 2"),
     ],
 )
@@ -158,7 +158,7 @@ def test_bad_arff(tmp_path, old, new, message):
 
 def test_arff_needs_a_list_of_labels(tmp_path):
     (tmp_path / "toy.arff").write_text(MULAN)
-    with pytest.raises(ValueError, match=r"which attributes are labels\? Put toy\.xml beside the file"):
+    with pytest.raises(ValueError, match=r"the labels are not marked: put toy\.xml next to the file"):
         load(tmp_path / "toy.arff")
     (tmp_path / "toy.xml").write_text("<labels>")
     with pytest.raises(ValueError, match=r"toy\.xml is not XML"):

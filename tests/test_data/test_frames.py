@@ -86,7 +86,7 @@ def test_label_forms():
         ({"text_column": "size", "feature_columns": []}, "text_column must hold text, got float in 'size'"),
         (
             {"text_column": "note"},
-            "texts or numbers, got text_column 'note' beside .*'size', .*feature_columns=",
+            "texts or numbers, got text_column 'note' and .*'size', .*feature_columns=",
         ),
         ({"text_column": "note", "feature_columns": ["size"]}, "texts or numbers, .* numbers in 'size': "),
     ],
@@ -129,7 +129,7 @@ def test_parquet_of_others(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "text": ["u", "v"], "labels": [["p"], ["q"]]}), path)
     ds = data.load(path, text_column="text")
     assert (ds.name, ds.label_names, ds.texts, ds.feature_names) == ("other", ["p", "q"], ["u", "v"], None)
-    with pytest.raises(ValueError, match=r"beside numbers in 'a'.*--text-column"):
+    with pytest.raises(ValueError, match=r"numbers in 'a'.*--text-column"):
         data.load(path)
     with pytest.raises(ValueError, match=r"other\.parquet: labels_column must be among"):
         data.load(path, labels_column="nope")

@@ -58,7 +58,7 @@ def test_n_labels_and_matrices_make_places_of_them():
     lists = [row.indices.tolist() for row in DENSE.Y]
     places = model(lists, n_labels=5)
     assert (places.n_labels_, places.label_names_) == (5, None)
-    assert "labels: integers are places in [0, 5)" in places.choices_
+    assert "labels: integers are ids in [0, 5)" in places.choices_
     with pytest.raises(ValueError, match="Y must have 7 labels, got 3"):
         MetaRanker().fit(DENSE, n_labels=7)
 
@@ -66,7 +66,7 @@ def test_n_labels_and_matrices_make_places_of_them():
 def test_a_model_of_ids_is_that_of_a_matrix_and_keeps_them(tmp_path):
     by_matrix, by_name = model(DENSE.Y), model([[int(10**j) for j in row.indices] for row in DENSE.Y])
     assert by_name.label_names_ == ["1", "10", "100"]
-    assert "labels: integers are names, 3 from 1 to 100; n_labels makes them places" in by_name.choices_
+    assert "labels: integers are names, 3 from 1 to 100; n_labels makes them ids" in by_name.choices_
     assert np.array_equal(by_matrix.decision_function(DENSE.X), by_name.decision_function(DENSE.X))
     by_name.save(tmp_path / "m")
     again = load(tmp_path / "m")
@@ -76,7 +76,7 @@ def test_a_model_of_ids_is_that_of_a_matrix_and_keeps_them(tmp_path):
     again.partial_fit(DENSE.X, new)
     by_matrix.partial_fit(DENSE.X, indicator)
     assert np.array_equal(again.decision_function(DENSE.X), by_matrix.decision_function(DENSE.X))
-    with pytest.raises(ValueError, match="labels of this model only, got '2'"):
+    with pytest.raises(ValueError, match="only labels of this model, got '2'"):
         again.partial_fit(DENSE.X, [[1], [2]] * 30)
 
 

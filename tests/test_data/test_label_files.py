@@ -119,7 +119,7 @@ def test_columns_of_no_meaning_are_refused(column, door, tmp_path):
     records = [{"name": "sea", column: "x"}, {"name": "bay", column: ""}]
     pd.DataFrame(records).to_csv(tmp_path / "labels.csv", index=False)
     source = {"records": records, "frame": pd.DataFrame(records), "csv": tmp_path / "labels.csv"}[door]
-    with pytest.raises(ValueError, match=f"labels must have no column but id, .*, got '{column}'"):
+    with pytest.raises(ValueError, match=f"labels must have only the columns id, .*, got '{column}'"):
         read_labels(source)
     assert (
         read_labels(source, **{column: None}).columns()

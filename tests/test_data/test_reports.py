@@ -20,7 +20,7 @@ CASES = json.loads((FOLDER / "cases.json").read_text())
 def test_a_file_is_read_as_it_was_meant(case, tmp_path):
     file = FOLDER / case["file"]
     if "?" in (text := file.read_text("latin-1")) and file.suffix == ".arff":
-        with pytest.raises(ValueError, match="line 7: attribute 'y' has a missing value: put a number"):
+        with pytest.raises(ValueError, match="line 7: attribute 'y' has a missing value: fill it"):
             load(file)
         file = tmp_path / file.name
         file.write_text(text.replace("?", "7"))

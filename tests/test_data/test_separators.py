@@ -139,7 +139,7 @@ def model():
 
 def test_a_model_keeps_the_separator_of_its_training(model, tmp_path):
     assert (model.label_separator_, model.label_names_) == ("|", sorted(ROWS.label_names))
-    assert "labels: labels are parted by '|'" in model.choices_
+    assert "labels: labels are separated by '|'" in model.choices_
     lists = MetaRanker(**makers.QUICK).fit(ROWS.texts, LABELS)
     assert np.array_equal(lists.decision_function(ROWS.texts), model.decision_function(ROWS.texts))
     assert lists.label_separator_ == "auto"
@@ -156,9 +156,7 @@ def test_a_data_set_that_was_parted_otherwise_is_refused_where_it_matters(model)
     assert model.score(alike) >= 0  # all are labels of the model
     other = Dataset(texts=["sea", "bug"], Y=["bread|code", "code"], label_separator=None)
     for call in (model.score, model.partial_fit):
-        with pytest.raises(
-            ValueError, match=r"label_separator must be .*'bread\|code' .*label_separator='\|'"
-        ):
+        with pytest.raises(ValueError, match=r"label_separator must be .*'\|', since 'bread\|code'"):
             call(other)
 
 
@@ -168,11 +166,11 @@ def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog
     pd.DataFrame({"text": ROWS.texts[:8], "tags": ["code; bread"] + ["bread"] * 7}).to_csv(test, index=False)
     with caplog.at_level(logging.INFO, "metarank.data"):
         load_data(train)
-    told = f"{train}, column 'tags': labels are parted by ','; label_separator"
-    assert [r.getMessage() for r in caplog.records] == [f"{told} says otherwise"]
+    told = f"{train}, column 'tags': labels are separated by ','; set label_separator"
+    assert [r.getMessage() for r in caplog.records] == [f"{told} to change it"]
     options = ["--model", str(tmp_path / "m"), "--effort", "low", "--ranker", "logistic", "--folds", "2"]
     assert main(["train", str(train), *options, "--jobs", "1", "--quiet"]) == 0
-    assert "column 'tags': labels are parted by ','; --label-separator says" in capsys.readouterr().err
+    assert "column 'tags': labels are separated by ','; set --label-separator" in capsys.readouterr().err
     saved = load(tmp_path / "m")
     assert (saved.label_separator_, saved.n_labels_) == (",", 3)
     assert main(["evaluate", str(tmp_path / "m"), str(test), "--jobs", "1", "--metrics", "P@1"]) == 0
@@ -190,7 +188,7 @@ def test_parts_of_a_file_are_parted_alike_or_the_separator_is_asked_for(tmp_path
         table = pa.table({"text": ["x", "y"], "tags": tags})
         pq.write_table(table, tmp_path / f"{i}.parquet")
     both = str(tmp_path / "*.parquet")
-    with pytest.raises(ValueError, match=r"label_separator must be given, .* parted by ';' or .* by '\|'"):
+    with pytest.raises(ValueError, match=r"label_separator must be given, .* separated by ';' or .* by '\|'"):
         read(both, labels_column="tags").collect()
     whole = read(both, labels_column="tags", label_separator=";").collect()
     assert (whole.label_separator, whole.label_names) == (";", ["a", "a|b", "b"])

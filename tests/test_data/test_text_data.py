@@ -133,7 +133,7 @@ def test_a_long_field_is_no_error(tmp_path):
         ("t.jsonl", '{"text": 3}\n', {}, "text_column must hold text, got int in 'text' at line 1"),
         ("t.jsonl", '{"text": "a", "labels": {"b": 1}}\n', {}, "line 1: labels must be"),
         ("t.jsonl", '{"text": "a", "labels": [["b"]]}\n', {}, "line 1: labels must be"),
-        ("t.csv", b"text,labels\na,b\n\xff,c\n", {}, "line 3 is not UTF-8 .*: encoding names another"),
+        ("t.csv", b"text,labels\na,b\n\xff,c\n", {}, "line 3 is not UTF-8 .*: set encoding"),
         ("t.csv", b"\xff\xfet\0e", {}, "damaged file: 'utf-16-le' codec can't decode"),
     ],
 )
@@ -149,7 +149,7 @@ def test_from_texts():
     ds = from_texts(["a", "b"], [["x"], ["x", "y"]], name="toy")
     assert rows(ds) == [("a", ["x"]), ("b", ["x", "y"])]
     assert from_texts(["a"]).n_labels == 0
-    with pytest.raises(TypeError, match=r"texts must hold a text a row, got 1 at row 1"):
+    with pytest.raises(TypeError, match=r"texts must hold a text per row, got 1 at row 1"):
         from_texts(["a", 1])
     with pytest.raises(TypeError, match="wrap it in a list"):
         from_texts("a")

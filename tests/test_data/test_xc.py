@@ -278,7 +278,7 @@ def test_sidecars(tmp_path):
         ("features.txt.gz", "a\nb\nc\nd\n", "expected 4 features, the header says 3"),
         ("label_text.txt", "\n\n\n", "label_texts must have 2 entries, got 3"),
         ("titles.train.txt.xz", "one\n", "titles must have 2 entries, got 1"),
-        ("train_grades.txt", "1:4\n", "train_grades.txt: must have 2 lines, one a row, got 1"),
+        ("train_grades.txt", "1:4\n", "train_grades.txt: must have 2 lines, one per row, got 1"),
         ("train_grades.txt", "1:4\n0:-2\n", "Y must hold values >= 0, got -2 at row 1"),
         ("train_grades.txt", "1:4\n2:1\n", "grades.txt: line 2: label id must be below 2, got '2:1'"),
     ],

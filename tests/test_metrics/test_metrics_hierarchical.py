@@ -108,9 +108,9 @@ def test_intervals_are_those_of_drawn_rows():
         (np.zeros((4, 4)), ValueError, "parents must have an entry for each of the 5 ids, got 4"),
         ([[5], [], [], [], []], ValueError, "parents of label '0' must name known labels.* got .5."),
         ([[1], [0], [], [], []], ValueError, "parents must not form a cycle, got '1' -> '0'"),
-        ([0, 1, 2, 3, 4], TypeError, "parents must hold a list a label, got 0"),
+        ([0, 1, 2, 3, 4], TypeError, "parents must hold a list per label, got 0"),
         (LabelDescriptions(names=["a"]), ValueError, "parents must be of 5 labels, got 1"),
-        (3, TypeError, "parents must be a sequence with an entry a label, got 3"),
+        (3, TypeError, "parents must be a sequence with an entry per label, got 3"),
     ],
 )
 def test_bad_parents_are_refused(parents, error, message):

@@ -41,9 +41,9 @@ def test_attributes():
         ("P@-1", "unknown metric"),
         ("P@1.5", "unknown metric"),
         ("P @1", "unknown metric"),
-        ("P", "needs a cut-off, as in 'P@5'"),
+        ("P", "needs a k, as in 'P@5'"),
         ("P@0", "must be positive"),
-        ("MAP@5", "takes no cut-off"),
+        ("MAP@5", "takes no k"),
     ],
 )
 def test_bad_names(name, message):

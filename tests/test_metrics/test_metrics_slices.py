@@ -84,7 +84,7 @@ def test_labels_by_frequency(judged_rows):
 @pytest.mark.parametrize(
     ("slices", "counts", "said"),
     [
-        ([1, 2], None, "a value a row, 30, got 2"),
+        ([1, 2], None, "a value per row, 30, got 2"),
         ("source", None, "slices must be 'label frequency' or a sequence of values, got 'source'"),
         (3, None, "slices must be"),
         (LABEL_FREQUENCY, None, "label_counts must hold .* of the 8 labels"),

@@ -198,7 +198,7 @@ def test_as_many_survive_as_lose_nothing_that_would_come_first(at, expected, is_
     own[at if is_first else (at + 1) % n_labels] = 1  # a source has it first, or another one
     proposals = [Candidates(lists.indptr, lists.labels, n_labels, {"score": np.tile(own, n)})]
     Y = sp.csr_matrix((np.ones(n, np.float32), np.full(n, at), np.arange(n + 1)), (n, n_labels))
-    cut = Cascade(None, 10).cut(lists, rough)
+    cut = Cascade(None, 10).filtered(lists, rough)
     found = wide_enough(cut, proposals, Y, inv_propensity=np.ones(n_labels), n_jobs=1)
     wanted = expected if is_first else 10
     assert (None if found is None else found.cascade.survivors) == wanted

@@ -144,7 +144,7 @@ def test_a_table_is_given_once():
         MetaRanker().fit(Dataset(texts=DATA.texts, Y=Y, labels=TABLE), labels=TABLE)
     with pytest.raises(ValueError, match="label_texts must be left out beside labels"):
         Dataset(texts=DATA.texts, Y=Y, labels=TABLE, label_texts=["x"] * 5)
-    with pytest.raises(TypeError, match=r"must be a LabelDescriptions, as data\.read_labels gives, got 3"):
+    with pytest.raises(TypeError, match=r"must be a LabelDescriptions, see data\.read_labels, got 3"):
         Dataset(texts=DATA.texts, Y=Y, labels=3)
 
 
@@ -198,7 +198,7 @@ def test_a_renamed_label_keeps_its_id_and_alternative_names():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"add": [{"name": "x", "colour": "red"}]}, "labels must have no column but .*, got 'colour'"),
+        ({"add": [{"name": "x", "colour": "red"}]}, "labels must have only the columns .*, got 'colour'"),
         ({"add": [{"name": "x", "parents": ["zz"]}]}, "parents of label 'x' must name known labels"),
         ({"add": [{"name": "x", "id": "p1"}]}, "got 'p1' twice"),
         ({"add": [{"name": "x", "alternative_names": ["a", "a"]}]}, "must hold names, each once"),

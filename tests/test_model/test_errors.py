@@ -140,9 +140,9 @@ ROWS = [
     (X[0], "2D array"),
     (with_value(X, np.nan), "X contains NaN"),
     (with_value(X, np.inf), "X contains infinity"),
-    (["a text"], "X must hold numeric features"),
+    (["a text"], "X must hold numbers"),
     ("a text", "X must be a list of texts"),
-    (Dataset(texts=["a"]), "X must hold numeric features"),
+    (Dataset(texts=["a"]), "X must hold numbers"),
     (X.astype(str), "X must hold"),
 ]
 
@@ -192,7 +192,7 @@ EXPLAIN = [
     (X[:2], 0, {}, "x must be one instance"),
     (X[:2], None, {}, "x must be one instance"),
     (X[0, :3], 0, {}, "features"),
-    ("a text", 0, {}, "numeric features"),
+    ("a text", 0, {}, "X must hold numbers"),
     (with_value(X, np.nan)[3], 0, {}, "NaN"),
     (X[:1], 0, {"n_neighbors": 0}, "n_neighbors"),
     (X[:1], 0, {"n_neighbors": -1}, "n_neighbors"),
@@ -242,7 +242,7 @@ def test_a_bad_call_or_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch
         lambda: model.rank(X, k=0),
         lambda: model.fit(2 * X, Y),
     ):
-        monkeypatch.setattr("metarank.model.fitting.judge.LearnedCuts.fit", interrupted)
+        monkeypatch.setattr("metarank.model.fitting.judge.LearnedThresholds.fit", interrupted)
         with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
             call()
         assert model.decision_function(X).tobytes() == before.tobytes()
@@ -280,6 +280,6 @@ class Wrong(makers.MeanFeature):
 )
 def test_a_scorer_that_gives_no_columns_is_named(gives, error, got):
     ds = makers.dense()
-    rule = rf"^Wrong.score must return a dict of names to arrays of \d+ numbers, one a pair, {got}$"
+    rule = rf"^Wrong.score must return a dict of names to arrays of \d+ numbers, one per pair, {got}$"
     with pytest.raises(error, match=rule):
         MetaRanker(features=["centroids", Wrong(gives=gives)], **makers.QUICK).fit(ds)

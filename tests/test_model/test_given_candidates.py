@@ -198,7 +198,7 @@ def refusals() -> list:
             lambda: model.rank(X[:5], **asked),
             r"candidates\['good'\] must have 5 rows and 6 labels, got 60 and 6",
         ),
-        (lambda: model.partial_fit(X, Y), "partial_fit takes no rows of a model with candidates"),
+        (lambda: model.partial_fit(X, Y), "partial_fit is not possible for a model with candidates"),
         (lambda: plain.fit(None, Y), "X is required"),
         (lambda: plain.fit(X, Y, candidates_mode="union"), "candidates_mode='union' needs candidates"),
         (
@@ -265,10 +265,10 @@ def test_a_cluster_refuses_what_is_given_of_pairs(name):
 ALONE, SCORED = [["a", "b"], ["b", "c"]] * 10, [[("a", 0.9), ("b", 0.3)], [("b", 0.8), ("c", 0.1)]] * 10
 KINDS = {"labels alone": ALONE, "scores": SCORED, "a matrix": sp.csr_matrix(np.float32([[0.9, 0.3, 0]] * 20))}
 OTHER = [
-    ("scores", "labels alone", "candidates must hold scores, as in fit, got labels alone"),
-    ("labels alone", "scores", "candidates must hold labels alone, best first, as in fit, got scores"),
-    ("labels alone", "a matrix", "candidates must hold labels alone, best first, as in fit, got scores"),
-    ("a matrix", "labels alone", "candidates must hold scores, as in fit, got labels alone"),
+    ("scores", "labels alone", "candidates must hold scores, as in fit, got only labels"),
+    ("labels alone", "scores", "candidates must hold only labels, best first, as in fit, got scores"),
+    ("labels alone", "a matrix", "candidates must hold only labels, best first, as in fit, got scores"),
+    ("a matrix", "labels alone", "candidates must hold scores, as in fit, got only labels"),
     ("a matrix", "scores", None),
     ("scores", "scores", None),
     ("labels alone", "labels alone", None),
@@ -349,7 +349,7 @@ def test_a_source_and_a_feature_of_one_name_are_told_apart():
     with pytest.raises(ValueError, match=r"candidates\['x'\] must hold scores"):
         model.rank(X, **told | {"candidates": {"x": [[0]] * N}})
     both = {"y": clicks["clicks"], "y_present": clicks["clicks"]}
-    with pytest.raises(ValueError, match=r"other names than columns .* 'y' and 'y_present'"):
+    with pytest.raises(ValueError, match=r"other names than other features, got 'y' and 'y_present'"):
         MetaRanker(**makers.QUICK).fit(X, Y, pair_features=both)
 
 
@@ -402,7 +402,7 @@ def test_scores_by_a_model_that_has_seen_the_rows_are_suspect(recwarn):
     honest, leaked = (sp.csr_matrix(rng.random(truth.shape) + by * truth) for by in (0.5, 2))
     MetaRanker(**makers.QUICK).fit(ds.X, ds.Y, candidates={"index": honest})
     assert not recwarn.list
-    with pytest.warns(UserWarning, match=r"'index' are right at their first place in 100.0% of"):
+    with pytest.warns(UserWarning, match=r"'index' have a relevant first label in 100.0% of"):
         MetaRanker(**makers.QUICK).fit(ds.X, ds.Y, candidates={"index": leaked})
     # Or is right in half of the rows, but knows labels that no other row has.
     Y = sp.hstack([ds.Y, sp.eye(150, 30)]).tocsr()

@@ -136,7 +136,7 @@ BAD_ROWS = [
     ([{"a": 1.0}] * N, "X must hold rows of numbers or texts, got a dict"),
     ([""] * N, f"X must hold texts with words, got {N} empty ones"),
     ([" \n"] * N, f"X must hold texts with words, got {N} empty ones"),
-    (["a", None] * (N // 2), "X must hold a text a row, got None at row 1"),
+    (["a", None] * (N // 2), "X must hold a text per row, got None at row 1"),
 ]
 
 
@@ -154,7 +154,7 @@ def test_rows_and_labels_that_are_none(door, X, Y, message):
 
 def test_texts_of_a_dataset_are_texts():
     for wrong in (None, {"text": "a"}, 3):
-        with pytest.raises(TypeError, match=r"texts must hold a text a row, got .* at row 1"):
+        with pytest.raises(TypeError, match=r"texts must hold a text per row, got .* at row 1"):
             Dataset(texts=["a", wrong])
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from metarank import MetaRanker, MultiObjectiveRanker, data, load
 from metarank.shortlist import FastXML, OneVsAll, PfastreXML, PfastXML, XReg
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 
@@ -203,12 +203,13 @@ def test_thresholds_are_apart_from_what_they_were_learned_of():
         return pairs, scores, (scores + rng.normal(size=3 * N) > 1).astype(np.float32), np.arange(N) % 5
 
     def answered(learner):
-        return [learner.probabilities(*given()[:2]), *(learner.cut(*given()[:2], m) for m in learner.cuts_)]
+        kept = (learner.keep(*given()[:2], metric) for metric in learner.by_metric_)
+        return [learner.probabilities(*given()[:2]), *kept]
 
     learners = []
     for overwritten in (False, True):
         *scored, fold = given()
-        learners.append(LearnedCuts().fit(*scored, fold=fold))
+        learners.append(LearnedThresholds().fit(*scored, fold=fold))
         if overwritten:
             scribble([*scored, fold])
     first, second = map(answered, learners)

@@ -72,7 +72,7 @@ def same(a, b) -> None:
 @pytest.mark.check_beyond(5)
 @pytest.mark.parametrize("parameter", ["allowed", "exclude", "candidates"])
 def test_names_are_taken_as_ids_are(fitted, parameter):
-    """One list for all rows in any container, or a list a row; mixed with ids."""
+    """One list for all rows in any container, or a list per row; mixed with ids."""
     model, data = fitted
     ids = some(model, 2)
     names = [spoken(model, label) for label in ids]
@@ -102,7 +102,7 @@ def test_names_in_every_method(fitted):
     assert model.score(rows, data.Y, exclude=names[:1]) == model.score(
         rows, data.Y, exclude=[ids[:1]] * data.n_rows
     )
-    with pytest.raises(ValueError, match="Y must be left out where X is a Dataset"):
+    with pytest.raises(ValueError, match="Y must be left out if X is a Dataset"):
         model.score(data, data.Y)
     one = data.take([0])
     assert str(model.explain(one, names[0])) == str(model.explain(one, ids[0]))

@@ -59,7 +59,7 @@ def test_answers_do_not_depend_on_threads_or_batches(stemmed):
 def test_stems_of_a_language_that_the_texts_show_are_the_default():
     model = MetaRanker(**QUICK).fit(subjects())
     assert model.encoder_.vectorizer.language_ == "english"
-    assert "language: english, whose stems stand for the words" in model.choices_
+    assert "language: english, whose stems are used" in model.choices_
     assert MetaRanker(language=None, **QUICK).fit(subjects()).encoder_.vectorizer.language_ is None
     assert not any("language" in line for line in MetaRanker(**makers.QUICK).fit(makers.dense()).choices_)
 
@@ -68,7 +68,7 @@ def test_auto_stays_without_a_language_where_none_is_clear():
     texts = [f"{THINGS[i % 8]} {THINGS[i % 7]}" for i in range(40)]
     model = MetaRanker(language="auto", **QUICK).fit(texts, [[THINGS[i % 8]] for i in range(40)])
     assert model.encoder_.vectorizer.language_ is None
-    assert "language: not clear from the texts, or several, so words count as they are" in model.choices_
+    assert "language: none or several, so words are not stemmed" in model.choices_
     assert chosen_language(["the kettle of the town", "der Kessel in der Stadt und auf dem Land"] * 5) is None
 
 
@@ -76,7 +76,7 @@ def test_a_language_that_is_none_or_of_numbers_is_refused_before_any_work():
     for language in ("klingon", 3):
         with pytest.raises(ValueError, match="language must be"):
             MetaRanker(language=language).fit(None, None)
-    with pytest.raises(ValueError, match="language must be None where X holds no texts, got 'en'"):
+    with pytest.raises(ValueError, match="language must be None if X has no texts, got 'en'"):
         MetaRanker(language="en").fit(np.eye(4), [[0], [1], [0], [1]])
 
 

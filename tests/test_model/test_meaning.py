@@ -101,9 +101,9 @@ def test_labels_that_no_two_rows_share_judge_no_block():
 
 def test_an_object_is_passed_again(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed again"):
+    with pytest.warns(UserWarning, match=r"cannot answer: encoder must be passed"):
         without = load(tmp_path / "model")
-    with pytest.raises(ValueError, match="encoder must be passed again"):
+    with pytest.raises(ValueError, match="encoder must be passed"):
         without.rank(NEW)
     with pytest.warns(UserWarning, match="gives other vectors now"):
         load(tmp_path / "model", encoder=Letters(shift=1))
@@ -131,7 +131,7 @@ def test_a_saved_model_runs_no_code_of_a_folder_that_it_names(library, tmp_path,
     MetaRanker(encoder=str(tmp_path), **QUICK).fit(TEXTS, LABELS).save(tmp_path / "model")
     load(tmp_path / "model").rank(NEW)
     modules.write_text('[{"type": "evil.Pooling"}]')
-    with pytest.warns(UserWarning, match="evil.Pooling is no plain module: pass the encoder"):
+    with pytest.warns(UserWarning, match="evil.Pooling is not a plain module: use load"):
         load(tmp_path / "model")
     assert len(loads) == 2
     load(tmp_path / "model", encoder=str(tmp_path)).rank(NEW)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from metarank import MetaRanker
 
-ONE_COLUMN = "must hold all labels at once, as a matrix"
+ONE_COLUMN = "must hold all labels as a matrix"
 ONE_DIMENSIONAL = "y should be a 1d array|[Mm]ultilabel|bad input shape"
 # By name: the meta-estimator around a model, and the message of its refusal, None where it works.
 WRAPPERS = {

@@ -146,7 +146,7 @@ BAD_ROWS = [
         "X must have the block 'title', as in fit; it has",
     ),
     (lambda X: X | {"more": X["title"]}, "no other block than in fit .*, got 'more': leave it out"),
-    (lambda X: X | {"title": X["title"][:3]}, "one entry a row: 'title' has 3, 'numbers' has 30"),
+    (lambda X: X | {"title": X["title"][:3]}, "must have as many rows: 'title' has 3, 'numbers' has 30"),
     (lambda X: X | {"vector": X["vector"][:, :2]}, "the block 'vector' of X: X has 2 features, but .* 5"),
     (
         lambda X: X | {"vector": X["vector"] * np.nan},
@@ -254,8 +254,8 @@ def test_blocks_of_no_use_are_left_out_and_may_be_missing(model_with_noise):
     ("noise", "message"),
     [
         (np.full((30, 20), np.nan), "the block 'noise' of X contains NaN"),
-        (np.zeros((4, 20)), "one entry a row: 'title' has 30, 'noise' has 4"),
-        (["a text"] * 30, "the block 'noise' of X must hold a vector a row, got 'a text'"),
+        (np.zeros((4, 20)), "must have as many rows: 'title' has 30, 'noise' has 4"),
+        (["a text"] * 30, "the block 'noise' of X must hold a vector per row, got 'a text'"),
     ],
 )
 @pytest.mark.parametrize("door", [dict, Blocks.of])

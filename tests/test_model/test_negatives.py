@@ -191,5 +191,5 @@ def test_bad_input(negatives, said):
 
 def test_several_objectives_refuse():
     Y = {"relevance": TRAIN.Y, "clicks": TRAIN.Y}
-    with pytest.raises(ValueError, match="negatives must be left out where Y holds several objectives"):
+    with pytest.raises(ValueError, match="negatives must be left out with several objectives"):
         MetaRanker(**QUICK | {"ranker": "auto"}).fit(TRAIN.X, Y, negatives=LISTS)

@@ -273,11 +273,11 @@ def test_best_by_label_is_the_head_of_each_column():
     [
         ({"labelwise": "yes"}, {}, "labelwise must be True or False, got 'yes'"),
         ({"labelwise": 1}, {}, "labelwise must be True or False, got 1"),
-        ({}, {"sample_weight": np.ones(60)}, "sample_weight must be None where labelwise=True"),
+        ({}, {"sample_weight": np.ones(60)}, "sample_weight must be None with labelwise=True"),
         (
             {"ranker": "auto"},
             {"Y": dict.fromkeys("ab", makers.dense().Y)},
-            "labelwise must be False where Y has several objectives",
+            "labelwise must be False with several objectives",
         ),
         ({}, {"Y": np.eye(60, 70)}, "labelwise=True needs labels with relevant and other rows"),
     ],

@@ -114,5 +114,5 @@ def test_bad_input(model, given, error, said):
 
 
 def test_labels_are_given_once(model):
-    with pytest.raises(ValueError, match="Y must be left out where X is a Dataset"):
+    with pytest.raises(ValueError, match="Y must be left out if X is a Dataset"):
         model.review_queue(TEST, 3, Y=TEST.Y)

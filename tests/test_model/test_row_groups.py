@@ -162,8 +162,8 @@ BAD = {
         ([*range(119), float("nan")], ValueError, "give .* got nan at row 119"),
         (pd.Series(["a", pd.NA] * 60), ValueError, "give .* got .* at row 1"),
         ([[1]] * 120, TypeError, r"hold integers or texts, got \[1\] at row 0"),
-        ("author", TypeError, "be a list of a value a row, got 'author'"),
-        ({1, 2}, TypeError, "be a list of a value a row"),
+        ("author", TypeError, "be a list with a value per row, got 'author'"),
+        ({1, 2}, TypeError, "be a list with a value per row"),
     ],
     "folds": [
         (np.zeros(120, int), ValueError, "hold at least 2 folds, got 0 only"),
@@ -180,5 +180,5 @@ def test_bad_input(name):
     for value, error, rule in BAD[name]:
         with pytest.raises(error, match=f"{name} must {rule}"):
             MetaRanker(**QUICK).fit(TRAIN, **{name: value})
-    with pytest.raises(ValueError, match="folds must keep the rows of a group in one fold, got rows 0 and 1"):
+    with pytest.raises(ValueError, match="folds must keep groups together, got rows 0 and 1"):
         MetaRanker(**QUICK).fit(TRAIN, folds=np.arange(120) % 2, groups=GROUPS)

@@ -394,7 +394,7 @@ def test_without_neighbours_there_are_no_rows_to_change():
     train = makers.sparse()
     model = MetaRanker(features=["centroids", "prior"], **makers.QUICK).fit(train)
     for change in (lambda: model.update_labels(remove=[0]), lambda: model.partial_fit(train)):
-        with pytest.raises(ValueError, match="neighbours"):
+        with pytest.raises(ValueError, match="keeps no training rows"):
             change()
 
 
@@ -419,7 +419,7 @@ def test_cuts_and_corrections_meet_new_labels():
 
 def test_a_name_of_unknown_words_is_warned_of():
     model = fresh("many texts")
-    with pytest.warns(UserWarning, match="no word of 'zorb quux' is known to this model"):
+    with pytest.warns(UserWarning, match="the model knows no word of 'zorb quux'"):
         model.update_labels(add=["zorb quux"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

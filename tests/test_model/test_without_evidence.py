@@ -103,8 +103,8 @@ def test_one_answer(kind, weight):
         assert told.probability == found[0, label]
         assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
         assert (told.without_evidence, told.neighbors) == (True, [])
-        assert {name for name, *_ in told.contributions} <= {"prior", "boost of rare labels"}
-        assert "nothing of this row is known to the model" in str(told)
+        assert {name for name, *_ in told.contributions} <= {"prior", "rare-label boost"}
+        assert "the model knows nothing about this row" in str(told)
     told = model.explain(X[1:2], int(ranking.labels[1, 0]))
     assert not told.without_evidence
     assert "nothing of this row" not in str(told)
@@ -153,9 +153,9 @@ def test_the_command_line_says_so(tmp_path, capsys):
     command = ["predict", str(tmp_path / "m"), "--text", "zzyzx", "--text", "salt flour", "--jobs", "1"]
     assert main(command) == 0
     said = capsys.readouterr()
-    assert said.err.startswith("metarank: nothing of 1 row of 2 is known to the model")
+    assert said.err.startswith("metarank: the model knows nothing about 1 of 2 rows")
     assert said.out.splitlines()[1] == (
-        "# nothing of this row is known to the model: its labels are guesses, by their frequency"
+        "# the model knows nothing about this row: its labels are in order of frequency"
     )
     assert said.out.count("# nothing") == 1
     assert main([*command, "--format", "jsonl", "--optimize", "hamming"]) == 0
@@ -190,7 +190,7 @@ def test_the_report_says_so():
     model, X = makers.fitted("texts"), rows("texts")
     test = Dataset(texts=X, Y=[["bread"]] * 4, label_names=model.label_names_)
     page = to_html(measure_report(model, test.take([0, 1]), n_examples=2))
-    assert page.count("nothing of this row is known to the model") == 1
+    assert page.count("the model knows nothing about this row") == 1
 
 
 @pytest.mark.parametrize("kind", ["texts", "many labels"])
@@ -244,7 +244,7 @@ def test_labels_of_which_nothing_is_known_have_their_share_and_change_no_other(k
         wide, narrow = of.decision_function(X), plain.decision_function(X)
         assert np.ascontiguousarray(wide[:, :L]).tobytes() == narrow.tobytes()
         probability = dense(of.predict_proba(X))
-        # Less by a little where less probable labels stand above them: see `in_order` of `LearnedCuts`.
+        # Less by a little where less probable labels stand above them: see `in_order` of `LearnedThresholds`.
         np.testing.assert_allclose(probability[:, L:], 0.5 / (len(Y) + 1), rtol=0.1)
         np.testing.assert_allclose(np.median(probability[:, L:]), 0.5 / (len(Y) + 1), rtol=1e-5)
         assert of.predict(X)[:, L:].nnz == 0

@@ -98,4 +98,4 @@ def test_commands(tmp_path, capsys):
     assert main(["update", model, "--rows", rows]) == 0
     assert load(model).n_rows_ == len(TEXTS)
     assert main(["train", "--labels", labels, "--model", model, "--overwrite", "--text-column", "text"]) != 0
-    assert "TRAIN is required with --text-column" in capsys.readouterr().err
+    assert "--text-column needs TRAIN" in capsys.readouterr().err

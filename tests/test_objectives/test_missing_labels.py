@@ -335,7 +335,7 @@ def test_a_front_of_a_part_is_that_of_the_whole():
 @pytest.mark.parametrize(
     ("given", "params", "match"),
     [
-        ([0.5], {}, r"must have shape \(2,\), one a label, or \(40, 2\)"),
+        ([0.5], {}, r"must have shape \(2,\), one per label, or \(40, 2\)"),
         (np.ones((2, 40)), {}, r"got \(2, 40\)"),
         ([0.5, 0.0], {}, r"within \(0, 1\], got 0 for 'objective_1'"),
         ([0.5, 1.5], {}, r"within \(0, 1\], got 1.5"),
@@ -351,7 +351,7 @@ def test_a_front_of_a_part_is_that_of_the_whole():
         (
             np.full((40, 2), 0.5),
             {"aggregation": "plug-in-loss", "model": "lightgbm"},
-            r"one a label, shape \(2,\)",
+            r"one per label, shape \(2,\)",
         ),
     ],
 )

@@ -301,7 +301,7 @@ def test_features_without_a_word_to_say_give_constant_scores():
         ({"model": "linear"}, {"X": np.full((30, 2), np.nan)}, "NaN"),
         ({}, {"X": np.full((30, 2), np.inf)}, "infinity"),
         ({}, {"group": [10, 10]}, "add up to the number of rows, 30, got 20"),
-        ({}, {"qid": [1, 2]}, "qid must have one entry a row"),
+        ({}, {"qid": [1, 2]}, "qid must have one entry per row"),
         ({}, {"group": [30], "qid": np.zeros(30, int)}, "both"),
         ({}, {"group": [1] * 30}, "constant"),
         ({}, {"eval_qid": [1]}, "eval_set, which is missing"),

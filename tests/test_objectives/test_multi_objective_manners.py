@@ -100,7 +100,7 @@ def test_the_linear_model_says_that_it_knows_no_missing_values(form):
     X, Y = rows()
     model = MultiObjectiveRanker(**LINEAR).fit(X, Y)
     X[3, 2] = np.nan
-    expected = r"^X contains NaN at row 3, column 2: model='linear' knows no missing values; fill them in, or"
+    expected = r"^X contains NaN at row 3, column 2: model='linear' allows no missing values: fill them, or"
     for call in (
         lambda: model.fit(form(X), Y),
         lambda: model.predict(form(X)),

@@ -443,7 +443,7 @@ def test_bad_weights_are_named(weights, match):
         ({"group": [2, 2]}, "add up to the number of rows, 5, got 4"),
         ({"group": [5, 0]}, "positive integers"),
         ({"group": [2.5, 2.5]}, "positive integers"),
-        ({"qid": [1, 2]}, "one entry a row"),
+        ({"qid": [1, 2]}, "one entry per row"),
         ({"qid": [1, 2, 3, 4, np.nan]}, "NaN"),
         ({"group": [5], "qid": [1] * 5}, "both"),
     ],

@@ -144,7 +144,7 @@ ETA = [[0.5, 0.5]]
             lambda: loss_aggregated_scorer([[0.5, 1.5]], [0.5, 0.5]),
             r"in \[0, 1\], got 1.5 at row 0, column 1",
         ),
-        (lambda: loss_aggregated_scorer(ETA, [0.5]), "pi must have 2 entries, one a column of eta, got 1"),
+        (lambda: loss_aggregated_scorer(ETA, [0.5]), "pi must have 2 entries, one per column of eta, got 1"),
         (lambda: loss_aggregated_scorer([0.5], [0.5]), r"eta must be a matrix \(n, K\)"),
         (lambda: product_scorer([[np.nan]]), r"eta must be finite, got nan at position \[0, 0\]"),
         (lambda: product_scorer(ETA, [0.6]), r"both must lie in \[0, 0.5\].* got 0.6 at row 0"),

@@ -273,7 +273,7 @@ def test_table(both):
         ({"n_weights": 2.5}, "n_weights must be an integer"),
         ({"group": [10, 20]}, "group must add up to the number of rows, 60, got 30"),
         ({"group": [60]}, "at least two queries"),
-        ({"qid": [1, 2]}, "qid must have one entry a row"),
+        ({"qid": [1, 2]}, "qid must have one entry per row"),
         (
             {"eval_group": [3]},
             "eval_group, eval_qid and eval_propensities describe eval_set, which is missing",

@@ -134,7 +134,7 @@ def test_diagnose_and_plot_tell_of_the_curve():
     found = diagnose({"clicks": clicks}, X=X, group=group, position=place)
     assert found.steepness == pytest.approx(1, abs=0.2)
     assert 0.05 < found.reordered[0] < 0.5
-    assert "looked at" in str(found)
+    assert "examined" in str(found)
     assert found.to_dict()["position_propensity"][0] == 1
     (line,) = plot.examination(found).get_lines()
     np.testing.assert_array_equal(line.get_ydata(), found.position_propensity)
@@ -151,14 +151,14 @@ def test_diagnose_and_plot_tell_of_the_curve():
         ("position must be whole numbers from 1 .*got 1.5 at row 0", {"position": [1.5, 1, 2, 3]}),
         ("position must be whole numbers from 1 .*got -1 at row 3", {"position": [1, 2, 3, -1]}),
         ("position must be whole numbers, got", {"position": ["a", "b", "c", "d"]}),
-        ("position must have one entry a row", {"position": [1, 2, 3]}),
+        ("position must have one entry per row", {"position": [1, 2, 3]}),
         ("position must be above 0 for some row", {"position": [0, 0, 0, 0]}),
-        ("position must be a place, from 1, where 'clicks' is above 0.*row 0", {"position": [0, 1, 2, 3]}),
+        ("position must be at least 1 where 'clicks' is above 0.*row 0", {"position": [0, 1, 2, 3]}),
         ("position_of must name objectives", {"position": [1, 2, 3, 4], "position_of": ["sales"]}),
         ("position_of must name an objective", {"position": [1, 2, 3, 4], "position_of": []}),
         ("position_of describes position", {"position_of": "clicks"}),
         ("position_propensity describes position", {"position_propensity": [1]}),
-        ("tell of each of 4 places", {"position": [1, 2, 3, 4], "position_propensity": [1]}),
+        ("have 4 values, got 1", {"position": [1, 2, 3, 4], "position_propensity": [1]}),
         (r"position_propensity must lie in \(0, 1\]", {"position": [1, 1, 1, 1], "position_propensity": [0]}),
         ("propensities must not name 'clicks'", {"position": [1, 2, 3, 4], "propensities": {"clicks": 0.5}}),
         ("position needs more rows, or columns of X", {"position": [1, 2, 3, 4]}),

@@ -264,7 +264,7 @@ def _first_array(value):
         (lambda m: m["files"].update(x={}), "damaged"),
         (lambda m: _entry(m).update(sha256="0"), "checksum"),
         (lambda m: _entry(m).update(bytes=1), "the manifest says 1"),
-        (lambda m: m["files"].update({"../x": {"bytes": 0, "sha256": ""}}), "no name of a file"),
+        (lambda m: m["files"].update({"../x": {"bytes": 0, "sha256": ""}}), "not a name of a file"),
         (
             lambda m: m.update(model={"__array__": "../manifest.json", "dtype": "|u1", "shape": []}),
             "does not list",

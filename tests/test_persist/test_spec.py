@@ -41,7 +41,7 @@ SEEN_ELSEWHERE = {
     "AutoRanker",
     "OtherNames",
     "LabelTree",
-    "NoCuts",
+    "NoThresholds",
     "KnownLabels",
 }
 KINDS = sorted(p.name for p in (Path(__file__).parents[1] / "golden/kinds").iterdir())
@@ -278,7 +278,7 @@ def test_what_breaks_a_rule_is_refused(kind):
                 tried += 1
         for nothing in ([], "text", None, 3):
             assert error_of(cls, nothing) is not None
-    assert tried or kind == "HalfCut"  # which has nothing to say
+    assert tried or kind == "HalfThreshold"  # which saves nothing
 
 
 @pytest.mark.parametrize("kind", named(examples()))

@@ -294,7 +294,7 @@ def test_names_of_files_are_plain(attack, name):
     tried.manifest["digest"] = digest_of(tried.manifest)
     (tried.folder / MANIFEST).write_text(json.dumps(tried.manifest))
     for verify in (True, False):
-        with pytest.raises(ModelError, match="no name of a file"):
+        with pytest.raises(ModelError, match="not a name of a file"):
             load(tried.folder, verify=verify)
 
 
@@ -360,8 +360,8 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["ranker"].update(__object__="Popen"), "Popen"),
         (lambda s: s["ranker"]["state"]["params"].update(l2={"a": 1}, no=1), "params"),
         (lambda s: s["ranker"]["state"].update(intercept="x"), "intercept"),
-        (lambda s: s["thresholds"]["state"]["cuts"].update({"micro-f1": s["ranker"]}), "be of class Cut"),
-        (lambda s: s["thresholds"]["state"]["cuts"].pop("hamming"), "hamming"),
+        (lambda s: s["thresholds"]["state"]["by_metric"].update(hamming=s["ranker"]), "class Threshold"),
+        (lambda s: s["thresholds"]["state"]["by_metric"].pop("hamming"), "hamming"),
         (lambda s: s["thresholds"]["state"]["calibrator"]["state"].update(members=[]), "members"),
         (lambda s: s["thresholds"]["state"]["calibrator"]["state"]["platt"]["state"].pop("offset"), "offset"),
         (
@@ -388,7 +388,7 @@ def test_constants_that_json_does_not_have_and_half_of_a_character(attack, tmp_p
     path = attack("texts").seal().folder / MANIFEST
     text = path.read_text()
     for old, new, match in (
-        ('"n_labels": 3', '"n_labels": NaN', "NaN is no number"),
+        ('"n_labels": 3', '"n_labels": NaN', "NaN is not a number"),
         ('"metarank_version": "', '"metarank_version": "\\ud800', "is damaged: 'utf-8' codec"),
     ):
         path.write_text(text.replace(old, new))

@@ -350,8 +350,8 @@ def test_bad_parameters_are_named(params, message):
     ("given", "message"),
     [
         ((["a", "b"], np.array([[1, np.nan], [0, 1]]), ["x", "y"]), "NaN at row 0, column 1"),
-        ((["a", "b"], np.array([[1, 0]]), ["x", "y"]), r"Y must have a row a text \(2\), got 1"),
-        ((["a"], np.array([[1, 0]]), ["x"] * 3), r"label_names must hold one name a label \(2\), got 3"),
+        ((["a", "b"], np.array([[1, 0]]), ["x", "y"]), r"Y must have a row per text \(2\), got 1"),
+        ((["a"], np.array([[1, 0]]), ["x"] * 3), r"label_names must hold one name per label \(2\), got 3"),
         ((["a"], np.array([[1, 0]])), "label_names must be given for combine='lale'"),
         (([], np.zeros((0, 2)), ["x", "y"]), "at least one text"),
         ((["a"], [[0]], [7]), r"label_names\[0\] must be a string, got 7"),
@@ -397,7 +397,7 @@ def test_scores_of_pairs_are_those_of_all_labels():
     labels = np.tile(np.array([3, 64], np.int32), 50)
     pairs = _core.vector_scores_of_pairs(Q, F, bias, indptr, labels, 2)
     assert pairs.tobytes() == np.ascontiguousarray(scores[:, [3, 64]]).tobytes()
-    with pytest.raises(ValueError, match="bias must have an entry a label"):
+    with pytest.raises(ValueError, match="bias must have an entry per label"):
         _core.vector_scores(Q, F, bias[:3], 1)
 
 

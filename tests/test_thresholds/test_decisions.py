@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Candidates, MetaRanker, ThresholdLearner, data, load
-from metarank.thresholds.decisions import Costs, RowQuality
+from metarank.thresholds.costs import Costs
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.row_quality import RowQuality
 
 COSTS = {"false_positive": 1, "false_negative": 4}
 
@@ -71,7 +72,7 @@ def test_a_threshold_learner_takes_costs():
     np.testing.assert_array_equal(kept, learner.predict_proba(S) >= 0.2)
     with pytest.raises(ValueError, match="pass costs to predict"):
         ThresholdLearner(optimize=COSTS).fit(S, Y)
-    with pytest.raises(ValueError, match="or 4, one a label, got 3"):
+    with pytest.raises(ValueError, match="must hold 1 or 4 numbers, got 3"):
         learner.predict(S, optimize={"false_positive": [1, 1, 1], "false_negative": 1})
 
 
@@ -153,7 +154,7 @@ def test_curves_rise_and_are_those_of_held_out_rows():
         ("must not both be 0", {"false_positive": 0, "false_negative": 0}),
         ("false_positive must be finite", {"false_positive": np.nan, "false_negative": 1}),
         ("false_positive must be numbers", {"false_positive": "much", "false_negative": 1}),
-        ("or 8, one a label, got 2", {"false_positive": [1, 2], "false_negative": 1}),
+        ("must hold 1 or 8 numbers, got 2", {"false_positive": [1, 2], "false_negative": 1}),
         ("optimize must hold the costs", "false_positive=1"),
         ("optimize must hold the costs", "false_positive=1,false_positive=2,false_negative=4"),
         ("false_positive must be numbers", {"false_positive": 10**400, "false_negative": 1}),

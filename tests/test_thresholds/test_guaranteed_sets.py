@@ -86,11 +86,11 @@ def test_recall_and_precision_of_cuts_worked_by_hand():
     Z = np.tile([[2.0, 0.0, -2.0]], (400, 1))
     Y = np.tile([[1, 0, 1]], (400, 1))
     guarantees = Guarantees().fit(lists_of(Z, Y), np.zeros(400, int))
-    low, high = (guarantees.recall[np.searchsorted(guarantees.recall_cuts, z)] for z in (-2.0, -1.9))
+    low, high = (guarantees.recall[np.searchsorted(guarantees.recall_thresholds, z)] for z in (-2.0, -1.9))
     assert 0.98 < low < 1
     assert 0.45 < high < 0.5  # one of two relevant labels kept, less the margin
     # Above 0 all that is kept is relevant, at 0 one of two, at -2 two of three.
-    by_cut = dict(zip(guarantees.precision_cuts.round(2).tolist(), guarantees.precision.tolist()))
+    by_cut = dict(zip(guarantees.precision_thresholds.round(2).tolist(), guarantees.precision.tolist()))
     assert 0.98 < by_cut[0.05] < 1
     assert 0.45 < by_cut[-1.0] < 0.5
     assert by_cut[-3.0] == by_cut[0.0]  # the walk does not come back from a worse cut
@@ -163,7 +163,7 @@ def test_the_model_guarantees_too(tmp_path):
     assert kept.nnz < kept.shape[0] * kept.shape[1]
     model.save(tmp_path / "model")
     assert (metarank.load(tmp_path / "model").predict(test, "recall>=0.8") != kept).nnz == 0
-    with pytest.raises(ValueError, match="the best that can be had is recall>="):
+    with pytest.raises(ValueError, match="the best possible is recall>="):
         model.predict(test, "recall>=0.999")
 
 
@@ -175,9 +175,9 @@ def test_the_model_guarantees_too(tmp_path):
     [
         (
             "recall>=0.999",
-            r"recall>=0.999 cannot be guaranteed with confidence 0.9 from \d+ rows; the best that can",
+            r"recall>=0.999 cannot be guaranteed with confidence 0.9 from \d+ rows; the best possible",
         ),
-        ("precision>=0.999", r"the best that can be had is precision>=0\.\d+"),
+        ("precision>=0.999", r"the best possible is precision>=0\.\d+"),
         ("recall>=1", "optimize must guarantee a share between 0 and 1, got 'recall>=1'"),
         ("precision>=0", "optimize must guarantee a share between 0 and 1, got 'precision>=0'"),
         ("recall<=0.9", "optimize must be None or one of .* or a guarantee such as 'recall>=0.9'"),

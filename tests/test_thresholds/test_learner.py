@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import metarank
 from metarank import ThresholdLearner, metrics
-from metarank.thresholds import METRICS, THRESHOLDS, LearnedCuts
+from metarank.thresholds import METRICS, THRESHOLDS, LearnedThresholds
 from metarank.types.candidates import Candidates
 
 
@@ -81,7 +81,7 @@ def test_of_a_sparse_matrix_the_stored_entries_are_the_candidates():
 
 def test_relevant_labels_outside_the_candidates_count_as_missed():
     S, Y, keep = shortlisted()
-    learned = LearnedCuts().fit(
+    learned = LearnedThresholds().fit(
         Candidates(S.indptr, S.indices, 6),
         S.data,
         Y[keep],
@@ -92,7 +92,7 @@ def test_relevant_labels_outside_the_candidates_count_as_missed():
     assert Y[~keep].sum() > 0
     for metric in METRICS:
         kept = learner.predict(S, metric).toarray()[keep] > 0
-        assert (kept == learned.cut(Candidates(S.indptr, S.indices, 6), S.data, metric)).all()
+        assert (kept == learned.keep(Candidates(S.indptr, S.indices, 6), S.data, metric)).all()
     assert learner.score(S, Y) == micro_f1(Y, learner.predict(S)) < 1
 
 

@@ -11,13 +11,13 @@ from sklearn.isotonic import IsotonicRegression
 
 from metarank import _core, persist
 from metarank.metrics.logistic import fit_label_logistic
-from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedCuts
-from metarank.thresholds.cut_sweep import Sweep
-from metarank.thresholds.cuts import GlobalCut, HalfF1Cut, LabelCut
-from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
+from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedThresholds
+from metarank.thresholds.instance_threshold import InstanceThreshold, best_thresholds, rescaled
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.rules import GlobalThreshold, HalfF1Thresholds, LabelThresholds
 from metarank.thresholds.set_metrics import quality
-from metarank.thresholds.subset import SubsetCut
+from metarank.thresholds.subset import SubsetThreshold
+from metarank.thresholds.sweep import Sweep
 from metarank.types.candidates import Candidates
 
 
@@ -39,7 +39,7 @@ def make_scored(n=120, n_labels=6, seed=0, full=True, empty=True):
 
 def fitted(threshold="auto", n_folds=5, seed=0, **made):
     pairs, scores, gains, _ = make_scored(seed=seed, **made)
-    learner = LearnedCuts(threshold).fit(pairs, scores, gains, fold=np.arange(pairs.n_rows) % n_folds)
+    learner = LearnedThresholds(threshold).fit(pairs, scores, gains, fold=np.arange(pairs.n_rows) % n_folds)
     return learner, pairs, scores, gains
 
 
@@ -245,7 +245,7 @@ def test_f1_of_groups_by_brute_force(seed, m, prior, always):
 def test_global_cut_worked_by_hand():
     # Sorted: 3+, 2+, 1-, 0.5+, -1-, ...: F1 of the prefixes 1/2, 4/5, 2/3, 6/7, 3/4: keep four.
     lists = lists_of([[3, -1, 1], [2, 0.5, -2], [-3, -4, -5]], [[1, 0, 0], [1, 1, 0], [0, 0, 0]])
-    cut = GlobalCut().fit(lists, "micro-f1")
+    cut = GlobalThreshold().fit(lists, "micro-f1")
     assert cut.threshold == pytest.approx(-0.25)
     assert not cut.keep_best
     assert quality("micro-f1", cut.keep(lists), lists)[0] == pytest.approx(6 / 7)
@@ -260,17 +260,17 @@ def test_missed_labels_do_not_teach_to_keep_nothing():
     Y[::2, 0] = rng.random(200) < 0.6
     kept = []
     for missed in (1 - Y.sum(axis=1).astype(int), 0):
-        learned = LearnedCuts().fit(
+        learned = LearnedThresholds().fit(
             Candidates.all_labels(400, 3), Z.ravel(), Y.ravel(), fold=np.arange(400) % 5, missed=missed
         )
-        kept.append(learned.cut(Candidates.all_labels(400, 3), Z.ravel(), "example-f1").reshape(400, 3))
+        kept.append(learned.keep(Candidates.all_labels(400, 3), Z.ravel(), "example-f1").reshape(400, 3))
     assert kept[0][:, 0].all(), "the likeliest label of each row"
     assert not kept[1].any()
 
 
 def test_a_label_never_seen_is_cut_where_micro_f1_is():
     lists = lists_of([[2, 0.5], [1, -2]], [[1, 1], [0, 0]])
-    cut = LabelCut(100.0).fit(lists, "macro-f1")
+    cut = LabelThresholds(100.0).fit(lists, "macro-f1")
     new = ScoredLists(Candidates(np.array([0, 2]), np.int32([5, 7]), 9), np.array([9.0, -9.0]))
     assert cut.keep(new).tolist() == [True, False]
 
@@ -279,7 +279,7 @@ def test_half_f1_cut_worked_by_hand():
     """Two labels, one likely and one not; one cut for both keeps all: its least probability is .2."""
     p = np.array([[0.8, 0.2]])
     lists = lists_of(np.log(p / (1 - p)), [[1, 0]])
-    cut = HalfF1Cut().fit(lists, "macro-f1")
+    cut = HalfF1Thresholds().fit(lists, "macro-f1")
     # The best label of the row is kept in any case, so the cut of the greatest mean is at the other.
     everywhere = 0.4
     reached = [
@@ -307,7 +307,7 @@ def test_macro_f1_of_many_labels_with_few_pairs_is_not_left_to_chance():
     few, new = drawn(150), drawn(6000)
     half, own = (
         quality("macro-f1", cut.fit(few, "macro-f1").keep(new), new)[0]
-        for cut in (HalfF1Cut(), LabelCut(100))
+        for cut in (HalfF1Thresholds(), LabelThresholds(100))
     )
     assert half > own + 0.02
 
@@ -337,7 +337,7 @@ def test_instance_targets_by_brute_force(seed):
 def test_instance_cut_is_the_least_squares_fit():
     pairs, _, gains, true = make_scored(n=300, n_labels=5)
     lists = ScoredLists(pairs, true, gains > 0)
-    cut = InstanceCut().fit(lists, "micro-f1")
+    cut = InstanceThreshold().fit(lists, "micro-f1")
     assert cut.by_label
     s = rescaled(lists.probabilities, lists.row, 300)
     t = best_thresholds(s, lists, for_f1=True)
@@ -349,7 +349,7 @@ def test_instance_cut_is_the_least_squares_fit():
 def test_subset_prefers_sets_seen_in_training():
     Y = np.repeat([[1, 1, 0], [0, 0, 1]], 20, axis=0)
     Z = np.where(Y > 0, 1.0, -1.0)
-    cut = SubsetCut().fit(lists_of(Z, Y), "subset-accuracy")
+    cut = SubsetThreshold().fit(lists_of(Z, Y), "subset-accuracy")
     cut.prior_weight = 1.0
     doubtful = lists_of([[2.0, -0.5, -2.0]], [[1, 1, 0]])
     assert cut.keep(doubtful).tolist() == [True, True, False]
@@ -405,14 +405,14 @@ def test_calibration_undoes_a_distortion():
 
 def test_learned_cuts_beat_one_half_on_unseen_rows():
     pairs, scores, gains, _ = make_scored(n=400, seed=1)
-    learner = LearnedCuts().fit(pairs, scores, gains, fold=np.arange(400) % 5)
+    learner = LearnedThresholds().fit(pairs, scores, gains, fold=np.arange(400) % 5)
     pairs, scores, gains, true = make_scored(n=3000, seed=1)
     lists = ScoredLists(pairs, true, gains > 0)
     for metric in METRICS:
-        kept = learner.cut(pairs, scores, metric)
+        kept = learner.keep(pairs, scores, metric)
         assert quality(metric, kept, lists)[0] >= quality(metric, true >= 0, lists)[0] - 0.012, metric
     assert (
-        quality("macro-f1", learner.cut(pairs, scores, "macro-f1"), lists)[0]
+        quality("macro-f1", learner.keep(pairs, scores, "macro-f1"), lists)[0]
         > 0.03 + (quality("macro-f1", true >= 0, lists)[0])
     )
 
@@ -431,7 +431,7 @@ def test_rows_are_judged_alone(threshold, full):
         expected = learner.probabilities(pairs, scores)[at]
         assert learner.probabilities(part, scores[at]).tobytes() == expected.tobytes()
         for metric in METRICS:
-            assert (learner.cut(part, scores[at], metric) == learner.cut(pairs, scores, metric)[at]).all()
+            assert (learner.keep(part, scores[at], metric) == learner.keep(pairs, scores, metric)[at]).all()
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
@@ -439,11 +439,11 @@ def test_same_bytes_again_and_after_a_round_trip(threshold, tmp_path):
     learner, pairs, scores, _ = fitted(threshold)
     again = fitted(threshold)[0]
     persist.save(learner, tmp_path / "model")
-    for other in (again, LearnedCuts.from_state(learner.get_state()), persist.load(tmp_path / "model")):
+    for other in (again, LearnedThresholds.from_state(learner.get_state()), persist.load(tmp_path / "model")):
         assert other.summary() == learner.summary()
         assert other.probabilities(pairs, scores).tobytes() == learner.probabilities(pairs, scores).tobytes()
         for metric in METRICS:
-            assert (other.cut(pairs, scores, metric) == learner.cut(pairs, scores, metric)).all()
+            assert (other.keep(pairs, scores, metric) == learner.keep(pairs, scores, metric)).all()
 
 
 def test_cross_label_terms_survive_a_round_trip():
@@ -480,12 +480,12 @@ def test_hard_inputs(threshold, case):
     elif case == "huge":
         scores = scores * 1e30
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        learner = LearnedCuts(threshold).fit(pairs, scores, gains, fold=np.arange(n) % 3)
+        learner = LearnedThresholds(threshold).fit(pairs, scores, gains, fold=np.arange(n) % 3)
     p = learner.probabilities(pairs, scores)
     assert p.dtype == np.float32
     assert ((p >= 0) & (p <= 1)).all()
     for metric in METRICS:
-        kept = learner.cut(pairs, scores, metric)
+        kept = learner.keep(pairs, scores, metric)
         assert kept.shape == scores.shape
         assert kept.dtype == bool
         if case == "nothing":
@@ -498,4 +498,4 @@ def test_rows_without_candidates_and_unknown_labels():
     learner, *_ = fitted(full=False, empty=False)
     odd = Candidates(np.array([0, 0, 1]), np.int32([5]), 6)
     for metric in METRICS:
-        assert learner.cut(odd, np.array([9.0]), metric).shape == (1,)
+        assert learner.keep(odd, np.array([9.0]), metric).shape == (1,)

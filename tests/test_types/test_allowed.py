@@ -50,7 +50,7 @@ def test_rule_by_hand(seed):
         limits = LabelLimits.checked(banned, allowed, n, L)
         for rows in (slice(0, n), slice(2, 5)):
             part = found.rows(rows)
-            got = limits.rows(rows).complete(limits.rows(rows).cut(part), least, w)
+            got = limits.rows(rows).complete(limits.rows(rows).within(part), least, w)
             expected = by_hand(part, lists[rows], banned[rows], least, w)
             assert rows_of(got.to_csr(np.ones(got.n_pairs))) == expected
 

@@ -53,12 +53,12 @@ BAD = [
     ),
     ({"names": ["a", "b"], "alternative_names": [["a"], []]}, "the name of its label, got .'a'. of 'a'"),
     ({"names": ["a"], "alternative_names": [[" "]]}, "alternative_names must hold names.* got .' '. of 'a'"),
-    ({"names": ["a"], "alternative_names": ["c|d"]}, "alternative_names must hold a list a label, got 'c|d'"),
+    ({"names": ["a"], "alternative_names": ["c|d"]}, "names must hold a list per label, got 'c|d'"),
     ({"names": ["a", "b"], "parents": [[], ["z"]]}, "parents of label 'b' must name known labels.* got 'z'"),
     ({"names": ["a"], "related": [["z"]]}, "related of label 'a' must name known labels.* got 'z'"),
     (
         {"ids": ["1", "2", "3"], "names": ["a", "b", "b"], "parents": [["b"], [], []]},
-        "parents of label 'a' must name a label by its id where several share the name, got 'b'",
+        "parents of label 'a' must name a label by its id if several share the name, got 'b'",
     ),
     (
         {"names": ["a", "b", "c", "d"], "parents": [["b"], ["c"], ["a"], ["a"]]},
@@ -111,7 +111,7 @@ def test_labels_that_the_table_lacks_are_kept_and_named():
     [
         (["x", "y"], "labels must be those of Y, got none of them, such as 'x'"),
         (None, "Y must have a column for each of the 3 labels of the table, or names, got 2 columns"),
-        (["a", "b"], "Y must name a label by its id where several share the name, got 'b'"),
+        (["a", "b"], "Y must name a label by its id if several share the name, got 'b'"),
     ],
 )
 def test_a_table_of_other_labels_is_refused(names, message):

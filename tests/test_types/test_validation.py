@@ -282,7 +282,7 @@ def test_graded():
         ([[0], [float("nan")]], ValueError, "integer label ids.* got nan at row 1"),
         ([[0], [True]], TypeError, "got True at row 1"),
         ([[0], [None]], TypeError, "got None at row 1"),
-        ([[0], 1], TypeError, "a list of labels a row, got 1 at row 1"),
+        ([[0], 1], TypeError, "a list of labels per row, got 1 at row 1"),
         ([["a"], [1]], TypeError, "not both: got 1 at row 1"),
         ([[0, 1, 1], [1, 0, 0]], ValueError, "may be label ids or an indicator matrix"),
     ],

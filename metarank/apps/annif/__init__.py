@@ -31,7 +31,7 @@ def register() -> None:
         if (error.name or "").partition(".")[0] != "annif":
             raise
         raise ImportError(
-            "Annif is not installed here; pip install 'metarank-ltr[annif]' in an environment of its own"
+            "Annif is not installed here; pip install 'metarank-ltr[annif]' in a separate environment"
         ) from None
     backend._backend_fns["metarank"] = metarank
 

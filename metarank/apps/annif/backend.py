@@ -66,7 +66,7 @@ class MetarankBackend(AnnifLearningBackend):
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         for setting in unknown_settings(params, self.default_params()):
-            self.warning(f"setting {setting}={params[setting]} is not one of metarank, and is not used")
+            self.warning(f"setting {setting}={params[setting]} is not a setting of metarank, and is ignored")
         with self._settings():
             least = read(params, "min_df")
             model = MetaRanker(**metaranker_parameters(params, jobs))
@@ -209,7 +209,7 @@ class MetarankBackend(AnnifLearningBackend):
                 warnings.simplefilter("ignore")
                 model.update_labels(add=add)
         except (ValueError, TypeError) as error:
-            self.warning(f"new subjects are suggested after the next training only: {error}")
+            self.warning(f"new subjects are suggested only after the next training: {error}")
 
     @staticmethod
     def _table_of(model: MetaRanker) -> LabelDescriptions:

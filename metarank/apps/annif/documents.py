@@ -26,7 +26,7 @@ class Documents(NamedTuple):
         return cls([text for text, _ in lines], [uris.split(" ") for _, uris in lines])
 
     def write(self, path: str) -> None:
-        """A line a document, as Annif's TSV corpora are: words, a tab, URIs. Completely or not at all."""
+        """A line per document, as Annif's TSV corpora are: words, a tab, URIs. Completely or not at all."""
         with whole_file(path) as file:
             file.writelines(f"{text}\t{' '.join(uris)}\n" for text, uris in zip(*self))
 

@@ -32,10 +32,10 @@ COMMANDS = {
     "predict": "rank labels for new rows",
     "evaluate": "measure a model on a labelled file",
     "report": "write a report on a model and a labelled file",
-    "explain": "show why labels stand where they do",
+    "explain": "show why labels are ranked where they are",
     "inspect": "describe a model folder or a data file",
-    "diagnose": "show what several targets mean for one ranking",
-    "pareto": "show which trade-offs between several targets can be had",
+    "diagnose": "compare several targets of one ranking",
+    "pareto": "show the possible trade-offs between several targets",
     "serve": "serve a model over HTTP, with a page to try it",
     "data": "list, get or make data sets",
     "annif": "run a command of Annif, with metarank's backend",
@@ -104,7 +104,7 @@ def _main(argv: list[str]) -> int:
         _drop_output()
         return 0
     except KeyboardInterrupt:
-        _say("metarank: interrupted; nothing is half-written")
+        _say("metarank: interrupted; no file is incomplete")
         return 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:

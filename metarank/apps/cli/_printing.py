@@ -1,4 +1,5 @@
-"""What the commands print and write: progress, messages, tables, predictions. A terminal obeys none of it."""
+"""What the commands print and write: progress, messages, tables, predictions. Terminal codes in it are
+escaped."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def show(as_json: bool, value: Any, text: Any) -> None:
 
 
 class GuardedStream:
-    """A text stream whose lines hold nothing that a terminal obeys; all else is the stream's own."""
+    """A text stream that escapes terminal codes; otherwise the stream itself."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.unguarded = stream
@@ -61,7 +62,7 @@ def guarded_output() -> Iterator[None]:
 
 
 def unguarded(stream: IO[str]) -> IO[str]:
-    """The stream itself, for what is no text from outside."""
+    """The stream itself, for text that is safe."""
     return stream.unguarded if isinstance(stream, GuardedStream) else stream
 
 
@@ -73,7 +74,7 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
     """
     if path == "-":
         if sys.stdout is None:
-            raise OSError(errno.EBADF, "standard output is closed: name a file with --out")
+            raise OSError(errno.EBADF, "standard output is closed: give a file with --out")
         yield sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)
         return
     if os.path.isdir(path):
@@ -214,7 +215,7 @@ def format_of(path: str, asked: str | None) -> str:
     form = ending or asked or "txt"
     if form in BINARY:
         if path == "-":
-            raise ValueError(f"--format {form} goes to a file: name one with --out")
+            raise ValueError(f"--format {form} needs a file: give one with --out")
         from metarank._util.extra import require_extra
 
         require_extra("data", BINARY[form])

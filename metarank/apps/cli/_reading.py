@@ -24,7 +24,7 @@ from metarank.data.columns import Columns, read_columns
 from metarank.data.dataset import Dataset
 from metarank.data.frames import BLOCKS, LABELS_COLUMNS
 from metarank.data.pair_files import read_candidates
-from metarank.data.separators import cut_column
+from metarank.data.separators import split_column
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, few_values
 from metarank.model.answering.measure import aligned_relevance
@@ -48,7 +48,7 @@ def names_of(text: str | None, option: str) -> list[str]:
         raise ValueError(f"{option} must be comma-separated names, got {text!r}")
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{option} must name every column once, got {name!r} twice")
+            raise ValueError(f"{option} must name each column once, got {name!r} twice")
     return names
 
 
@@ -76,14 +76,14 @@ def load_model(args: argparse.Namespace) -> MetaRanker:
     if not isinstance(model, MetaRanker):
         raise ValueError(
             f"{args.model} must hold a MetaRanker, got a {type(model).__name__}: "
-            "use it from Python, by metarank.load(path)"
+            "load it in Python with metarank.load(path)"
         )
     if getattr(args, "jobs", None) is not None:
         model.n_jobs = args.jobs
     parts = needed_blocks(model.encoder_)
     if getattr(args, "text", None) is not None and [part.kind for part in parts] not in ([], ["text"]):
         names = ", ".join(column for part in parts for column in part.columns or [part.name])
-        raise ValueError(f"--text is for models of one text; this one takes the blocks {names}: give INPUT")
+        raise ValueError(f"--text needs a model of one text; this one takes the blocks {names}: give INPUT")
     if getattr(args, "propensity_weight", None) is not None:
         model.fitted_.propensity_weight = model.fitted_.checked_weight(args.propensity_weight)
     return model
@@ -151,14 +151,11 @@ def _columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:
     Raises
     ------
     ValueError
-        If a block is sparse, which no column can hold.
+        If a block is sparse.
     """
     sparse = next((part.name for part in parts if part.kind == "sparse"), None)
     if sparse is not None:
-        raise ValueError(
-            f"the model's block {sparse!r} is sparse, which no column of a table holds: write the rows "
-            "with metarank.data.to_parquet"
-        )
+        raise ValueError(f"the block {sparse!r} is sparse: write the rows with metarank.data.to_parquet")
     return {
         option: [c for part in parts if part.kind == kind for c in part.columns or [part.name]]
         for option, kind in BLOCKS.items()
@@ -169,8 +166,7 @@ def check_has_labels(dataset: Dataset, path: str) -> None:
     """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
     if dataset.Y.nnz == 0:
         raise ValueError(
-            f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
-            f"columns {', '.join(LABELS_COLUMNS)}"
+            f"{path} holds no labels: give --labels-column, if it is none of {', '.join(LABELS_COLUMNS)}"
         )
 
 
@@ -180,7 +176,7 @@ def check_has_labels(dataset: Dataset, path: str) -> None:
 def columns_beside(path: str, wanted: dict[str, list[str]], encoding: str | None) -> dict[str, list[Any]]:
     """The cells of a file by column, if it has those of each option."""
     if path == "-":
-        raise ValueError(f"{next(iter(wanted))} needs a file, since standard input is read once")
+        raise ValueError(f"{next(iter(wanted))} needs a file: standard input can be read only once")
     table = tables.columns_of(path, encoding)
     for option, names in wanted.items():
         tables.check_among(names, table, option)
@@ -217,18 +213,18 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
 
 def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, dataset: Dataset) -> list[Any]:
     """The rejected labels of each row, without those that no row has."""
-    rows, _ = cut_column(cells, dataset.label_separator, column=column, where="row {}".format)
+    rows, _ = split_column(cells, dataset.label_separator, column=column, where="row {}".format)
     if dataset.label_names is None or args.labels is not None:
         return rows
     names = set(dataset.label_names)
     known = [[str(label) for label in row if str(label) in names] for row in rows]
     if n_unknown := sum(map(len, rows)) - sum(map(len, known)):
-        tables.logger.warning("%s: left out %d labels that no row has", column, n_unknown)
+        tables.logger.warning("%s: left out %d labels without rows", column, n_unknown)
     return known
 
 
 class Labelled(NamedTuple):
-    """Rows with labels, for a model; `slices` holds a value a row of each column that is asked for."""
+    """Rows with labels, for a model; `slices` holds a value per row of each column that is asked for."""
 
     model: MetaRanker
     dataset: Dataset
@@ -247,7 +243,7 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
     check_has_labels(dataset, args.test)
     relevance = aligned_relevance(model.fitted_, dataset)
     if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:
-        raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
+        raise ValueError(f"{args.test} holds no relevant label that the model knows: nothing can be measured")
     if relevance.said:
         print(f"metarank: {relevance.said}", file=sys.stderr)
     slices = {name: few_values(table[name]) if name in columns else [] for name in slice_names}
@@ -291,7 +287,7 @@ def read_label_lists(
     Raises
     ------
     ValueError
-        If lines are not as many as rows, or hold what is no label of the model, or the name of several;
+        If lines are not as many as rows, or hold what is not a label of the model, or the name of several;
         option and line are named.
     OSError
         If the file cannot be read.
@@ -308,7 +304,7 @@ def read_label_lists(
     if one_for_all and len(lists) == 1:
         lists = lists * n_rows
     if len(lists) != n_rows:
-        raise ValueError(f"{option} must have {n_rows} lines, one a row, got {len(lists)} in {path}")
+        raise ValueError(f"{option} must have {n_rows} lines, one per row, got {len(lists)} in {path}")
     pairs = [(row, label) for row, labels in enumerate(lists) for label in labels]
     row, label = np.array(pairs, np.int64).reshape(-1, 2).T
     return sp.csr_matrix((np.ones(len(pairs), np.float32), (row, label)), shape=(n_rows, table.n_labels))
@@ -327,7 +323,7 @@ def read_targets(args: argparse.Namespace) -> tuple[Columns, dict[str, np.ndarra
     targets, features = names_of(args.targets, "--targets"), names_of(args.features, "--features")
     shared: Any = next((name for name in features if name in targets), None)
     if shared is not None:
-        raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
+        raise ValueError(f"--features must not be targets (data leakage), got {shared!r}")
     check_exists(args.file)
     columns = read_columns(args.file, args.query)
     return columns, {name: columns.numbers(name, "--targets") for name in targets}, features

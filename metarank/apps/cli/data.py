@@ -45,6 +45,6 @@ def run(args: argparse.Namespace) -> None:
 
         sizes = {name: getattr(args, name) for name in _SIZES if getattr(args, name) is not None}
         if sizes and args.name != "synthetic":
-            raise ValueError(f"--{next(iter(sizes))} is of synthetic data: {args.name} has its own size")
+            raise ValueError(f"--{next(iter(sizes))} needs synthetic data: the size of {args.name} is fixed")
         for path in make_files(args.name, args.out or args.name, **(_SIZES | sizes), seed=args.seed):
             print(path)

@@ -30,8 +30,8 @@ REASONS_ON_TERMINAL = 2
 
 _OPTIONS = """
 --out DIR  folder to write (default metarank-demo)
---effort   how many sources to try (default medium)
---rows N   train on so many functions only
+--effort   how many sources to use (default medium)
+--rows N   train on N functions only
 --seed --jobs
 """
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     print(
         f"Data: the docstrings of {train.n_rows + test.n_rows:,} functions ({train.n_rows:,} to learn from, "
         f"{test.n_rows:,} to test); labels: the {train.n_labels:,} functions\nnamed in See Also sections, "
-        f"{train.Y.nnz / train.n_rows:.1f} a function. Task: say what belongs there.",
+        f"{train.Y.nnz / train.n_rows:.1f} per function. Task: predict the See Also section.",
         flush=True,
     )
     model = MetaRanker(effort=args.effort, n_jobs=args.jobs, random_state=args.seed)
@@ -112,7 +112,7 @@ def _example(e: Example) -> str:
             why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in reasons(s)[:REASONS_ON_TERMINAL])
             lines += _indented(why, 11)
     for name, rank in e.missed:
-        lines.append(f"  missed {name}  ({f'stands at {rank}' if rank else 'no candidate, or far down'})")
+        lines.append(f"  missed {name}  ({f'at rank {rank}' if rank else 'not a candidate, or far down'})")
     return "\n".join(lines) + "\n"
 
 

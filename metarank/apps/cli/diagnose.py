@@ -1,4 +1,4 @@
-"""Show what several targets mean for one ranking."""
+"""Compare several targets of one ranking."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metarank.apps.cli._printing import show
 
 _OPTIONS = """
 file --targets --query --json
---features NAMES   comma-separated columns to learn from: label and loss aggregation by cross-validation
+--features NAMES   comma-separated feature columns: compare label and loss aggregation by cross-validation
 --weights NUMBERS  comma-separated weights of the targets (default: equal)
 """
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from metarank.model.answering.measure import SliceFigures
 
 _OPTIONS = """
---metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: the usual ones for such a model)
---intervals      95 %% bootstrap confidence intervals, of all rows
+--metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: depends on the model)
+--intervals      95 %% bootstrap confidence intervals over all rows
 --json           print one JSON object, with fractions in [0, 1]
 model test --slices --propensity-weight --jobs
 """
@@ -57,9 +57,9 @@ def run(args: argparse.Namespace) -> None:
             of: {part.name: part.size | _without_nan(part.values) for part in parts}
             for of, parts in slices.items()
         }
-    through = evaluation.let_through() if {*SETS} & {*names} else {}
+    through = evaluation.surest_rows() if {*SETS} & {*names} else {}
     if through:
-        facts["let_through"] = {
+        facts["surest_rows"] = {
             share: {"rows": int(share[:-1]) / 100, "expected_f1": forecast, "f1": true}
             for share, (forecast, true) in through.items()
         }
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
         surest = [[share, *(f"{100 * value:.1f}" for value in of)] for share, of in through.items()]
         text += f"\n\n{table(['surest rows', 'F1 expected', 'F1'], surest)}"
     # How much the lists that were measured boost rare labels.
-    weight = f"{model.propensity_weight_:g} (cuts and probabilities have none)"
+    weight = f"{model.propensity_weight_:g} (not in label sets and probabilities)"
     show(args.json, facts, f"{text}\npropensity weight of the lists: {weight}")
 
 

@@ -1,4 +1,4 @@
-"""Show why labels stand where they do for one row."""
+"""Show why labels are ranked where they are, for one row."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> None:
 
     check_rows(args)
     if args.text is not None and len(args.text) > 1:
-        raise ValueError(f"--text must be given once, one text is explained at a time: got {len(args.text)}")
+        raise ValueError(f"--text must be given once, got {len(args.text)} texts: explain one at a time")
     if args.text is not None and args.row is not None:
-        raise ValueError("--row is a row of INPUT: leave it out with --text")
+        raise ValueError("--row needs INPUT: leave it out with --text")
     model = load_model(args)
     row: Any
     if args.text is not None:

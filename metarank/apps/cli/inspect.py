@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
         return
     facts = _model(args.path)
     lines = [
-        f"{'' if i else name:<15} {line}"
+        f"{'' if i else name:<16} {line}"
         for name, value in facts.items()
         for i, line in enumerate(value if isinstance(value, list) else [value])
     ]
@@ -63,17 +63,17 @@ def _model(path: str) -> dict[str, Any]:
         facts["choices"] = list(choices)
     files = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     if isinstance(model, MetaRanker):
-        facts["room"] = _room([source.name for source in model.fitted_.sources], files)
+        facts["size by source"] = _sizes([source.name for source in model.fitted_.sources], files)
     return facts | {"size": f"{sum(files.values()) / 2**20:.2f} MiB in {len(files)} files"}
 
 
-def _room(sources: list[str], files: dict[str, int]) -> list[str]:
-    """What the files of each source take, the most first; a file that several share counts for the first."""
-    room: Counter[str] = Counter()
+def _sizes(sources: list[str], files: dict[str, int]) -> list[str]:
+    """The size of each source's files, largest first; a shared file counts for its first source."""
+    sizes: Counter[str] = Counter()
     for file, size in files.items():
         of_source = re.match(r"model\.fitted\.sources\.(\d+)\.", file)
-        room["the rest" if of_source is None else sources[int(of_source[1])]] += size
-    return [f"{name} {size / 2**20:.2f} MiB" for name, size in room.most_common()]
+        sizes["the rest" if of_source is None else sources[int(of_source[1])]] += size
+    return [f"{name} {size / 2**20:.2f} MiB" for name, size in sizes.most_common()]
 
 
 def _stages(model: MetaRanker) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _stages(model: MetaRanker) -> dict[str, Any]:
         "scorers": ", ".join(s.shown_as for s in model.scorers_),
         "meta-features": len(model.feature_columns_),
         "ranker": model.ranker_.summary(),
-        "cuts": model.thresholds_.summary(),
+        "thresholds": model.thresholds_.summary(),
         "held out": list(quality_lines(getattr(model, "held_out_quality_", {}))),
     }
     return {name: value for name, value in facts.items() if value not in (None, [])}

@@ -1,4 +1,4 @@
-"""Train for many weights of several targets and show which trade-offs can be had."""
+"""Train with many weights of several targets and show the possible trade-offs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _OPTIONS = """
 file --targets --query --json
---features NAMES        comma-separated columns to learn from (default: all numeric ones that are not targets)
---propensities NUMBERS  comma-separated, one a target: with what probability a relevant row was seen to be,
-                        where some are missing (1 for none); results are then AUCs of the complete targets
---weights N             weights of the targets to try (default 11)
+--features NAMES        comma-separated feature columns (default: all numeric ones except the targets)
+--propensities NUMBERS  comma-separated, one per target: the probability that a relevant row is labelled, if
+                        labels are missing (1: none are); results are then AUCs of the complete targets
+--weights N             number of weights to try (default 11)
 --rounds N              boosting rounds (default 100)
 --out DIR               folder to write front.json and front.svg to
---save DIR              folder to save the model at the knee of the front to, for metarank.load and predict(X)
---overwrite             replace the model that is there, without asking
+--save DIR              folder for the model at the knee of the front, for metarank.load and predict(X)
+--overwrite             replace an existing model without asking
 --seed --quiet --jobs
 """
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         features = [name for name in columns.numeric if name not in taken]
         left_out = [name for name in columns.wrong if name not in taken]
         if not features:
-            raise ValueError(f"{args.file}: no column of numbers is left to learn from beside the targets")
+            raise ValueError(f"{args.file}: there are no columns of numbers except the targets")
     ranker = MultiObjectiveRanker(n_rounds=args.rounds, random_state=args.seed, n_jobs=args.jobs)
     if propensities is not None:  # nDCG has no form for missing labels
         ranker.metric = "auc"

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _OPTIONS = f"""
 model input
 --text TEXT ...    a text instead of INPUT; may be repeated
---top K            labels per row (default 10; with --optimize and of label sets all)
---optimize METRIC  keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming,
-                   subset-accuracy; the labels that keep a guarantee, 'recall>=0.9' or 'precision>=0.8'; those
-                   of least expected cost, 'false_positive=1,false_negative=4'
---at-most K        keep no more labels of a row, whatever --optimize says (micro-f1 by default)
---at-least K       keep so many labels of a row, its best ones, whatever --optimize says
---quality          keep label sets, and tell the F1 to be expected of each row's: the surest rows can be found
---probabilities    tell the probability of each label too; it holds no boost of rare labels
+--top K            labels per row (default 10; all of a label set)
+--optimize METRIC  write label sets, with thresholds for METRIC: micro-f1, macro-f1, example-f1, hamming,
+                   subset-accuracy; or with a guarantee, 'recall>=0.9' or 'precision>=0.8'; or of least
+                   expected cost, 'false_positive=1,false_negative=4'
+--at-most K        at most K labels in a set (--optimize micro-f1 by default)
+--at-least K       at least K labels in a set, the best ones
+--quality          write label sets and the expected F1 of each, to find the surest rows
+--probabilities    also write the probability of each label, without rare-label boost
 --out FILE         file to write (default: standard output): {ENDINGS}
 --format FORMAT    format if --out has no ending: {", ".join(FORMATS)} (default txt: a block of scores and
                    names per row)
@@ -33,7 +33,7 @@ model input
 [label lists]      Each FILE: {LIST_FORMAT}.
 --exclude FILE     labels that must not be ranked (a single line applies to all rows)
 --allowed FILE     the only labels that may be ranked (likewise)
---known FILE       labels that the rows have (likewise): they are excluded, and tell of the others
+--known FILE       labels you already know (likewise): they are excluded, and help to score the others
 """
 
 
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     from metarank.thresholds.set_metrics import METRICS
 
-    told = {"optimize": {"words": METRICS}, "format": {"choices": FORMATS}}
-    add_options(parser, _OPTIONS + PAIRS + READING, out="-", **told)
+    known = {"optimize": {"words": METRICS}, "format": {"choices": FORMATS}}
+    add_options(parser, _OPTIONS + PAIRS + READING, out="-", **known)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,16 +50,16 @@ def run(args: argparse.Namespace) -> None:
     from metarank.apps.cli._reading import check_rows, load_model, pairs_for, read_dataset, read_label_lists
     from metarank.apps.listed import listed
     from metarank.data.tables import read_elsewhere
-    from metarank.model.answering.explain import said_of_unknown_rows
-    from metarank.thresholds.decisions import SetSizes
+    from metarank.model.answering.explain import about_unknown_rows
     from metarank.thresholds.set_metrics import check_metric
+    from metarank.thresholds.set_sizes import SetSizes
 
     check_rows(args)
     check_metric(args.optimize)
     sizes = SetSizes(args.at_least or 0, args.at_most)
     if args.top and (sizes or args.quality):
         raise ValueError("--top must be left out with --at-least, --at-most and --quality: use --at-most")
-    cuts = args.optimize is not None or sizes or args.quality
+    sets = args.optimize is not None or sizes or args.quality
     form = format_of(args.out, args.format)
     with writing(args.out, "wb" if form in BINARY else "w") as out:
         model = load_model(args)
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
             with read_elsewhere(["id"]):
                 rows = read_dataset(args.input, args, model)
             ids = None if args.labels_column == "id" else _ids(args.input, rows, args.encoding)
-        top = args.top or (model.n_labels_ if cuts else 10)
+        top = args.top or (model.n_labels_ if sets else 10)
         n_rows = rows.n_rows if args.text is None else len(rows)
         limits: dict[str, Any] = {
             name: read_label_lists(path, model.label_table_, n_rows, option=f"--{name}", one_for_all=True)
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
         limits |= pairs_for(model, args, n_rows)
         wanted = args.optimize, args.probabilities, None, limits, sizes, args.quality
         ranking, known, kept, worth = model._answers(rows, top, *wanted)
-        if unknown := said_of_unknown_rows(ranking.without_evidence):
+        if unknown := about_unknown_rows(ranking.without_evidence):
             print(f"metarank: {unknown}", file=sys.stderr)
 
         def records() -> Iterator[dict[str, Any]]:
@@ -131,7 +131,7 @@ def _headings(rows: Any, ids: list[Any] | None) -> list[str]:
 
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:
-    """A block a row: its heading, and below that score and name of each label, the best first."""
+    """A block per row: its heading, and below that score and name of each label, the best first."""
     from metarank.model.answering.explain import NOTHING_KNOWN
 
     for record in records:

@@ -1,4 +1,4 @@
-"""Measure a model on a labelled file and write a page that a person would look at, as one HTML file."""
+"""Measure a model on a labelled file and write a report, as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer requests for ranked labels over HTTP, with a page to try the model on."""
+"""Serve a model over HTTP, with a page to try it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from metarank.apps.cli._options import add_options, positive
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 _OPTIONS = """
-model DIR          folder of the model; another that is put there is taken up
+model DIR          folder of the model; it is reloaded when it changes
 --propensity-weight
---token-file FILE  requests must carry the token in this file, as Authorization: Bearer TOKEN; /health and
+--token-file FILE  requests must send the token in this file, as Authorization: Bearer TOKEN; /health and
                    /ready need none, and the page asks for it
---cors ORIGIN ...  origin of pages that may ask, such as https://labels.example, or * for all; may be repeated
---threads N        threads of a process that ask the model (default 2)
---max-body N       bytes of a request (default 1048576)
+--cors ORIGIN ...  origin of pages that may call, such as https://labels.example, or * (all); may be repeated
+--threads N        threads of a process that run the model (default 2)
+--max-body N       greatest size of a request in bytes (default 1048576)
 [options of uvicorn]
---host HOST                    address to listen at (default 127.0.0.1: this machine alone)
+--host HOST                    address to listen at (default 127.0.0.1: this machine only)
 --port PORT                    0 for any free one (default 8000)
---root-path PATH               path at which a proxy offers the service, which it cuts off
+--root-path PATH               path of the service behind a proxy that strips it
 --access-log                   write a line for every request
 --workers N                    processes that answer; they share the model's memory (default 1)
 --limit-concurrency N          connections and requests at a time; more get 503 (default 512)
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> None:
     token = _token(args.token_file)
     if token is None and args.host not in _LOCAL:
         print(
-            f"metarank: warning: --host {args.host} without --token-file: whoever reaches this machine "
-            "can ask the model",
+            f"metarank: warning: --host {args.host} without --token-file: anyone who reaches this machine "
+            "can use the model",
             file=sys.stderr,
         )
     settings = {
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _token(path: str | None) -> str | None:
-    """The token in a file, which a header can carry."""
+    """The token in a file, valid in a header."""
     if path is None:
         return None
     try:

@@ -15,23 +15,23 @@ from metarank.apps.cli._printing import showing_progress
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
 
-# Of the held-out quality, what a line has room for.
+# The held-out estimates that are printed.
 _SHOWN = ("P@1", "nDCG@5", "micro-F1")
 
 _OPTIONS = """
 train TRAIN              training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also
-                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input; without it, labels of
-                         --labels or --vocab are ranked by names, and with --encoder by meaning
+                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input; without TRAIN,
+                         labels of --labels or --vocab are ranked by name, and with --encoder by meaning
 --model DIR              folder to write
---overwrite              replace the model that is there, without asking
---groups-column NAME     column of a table: rows of the same value stay together in every fold
---negatives-column NAME  column of a table: labels that a person rejected, written as those of --labels-column
---effort                 how many sources to try (default medium)
---propensity-weight A    weight of rare labels in the ranking, in [0, 10] (default 0: by probability), or
-                         auto, which is learned; predict, evaluate and serve may take another one
---language NAME          compare words by their stems: english, en, ...; auto (default): in the language of
-                         the texts, where it is clear; none: words as they are
---encoder NAME           compare texts by their meaning too: a name or path that sentence-transformers or
+--overwrite              replace an existing model without asking
+--groups-column NAME     column of a table: rows with the same value stay in one fold
+--negatives-column NAME  column of a table: rejected labels, written like those of --labels-column
+--effort                 how many sources to use (default medium)
+--propensity-weight A    rare-label boost of the ranking, in [0, 10] (default 0: by probability), or auto,
+                         which is learned; predict, evaluate and serve can use another one
+--language NAME          stem words: english, en, ...; auto (default): in the language of the texts, if it is
+                         clear; none: no stemming
+--encoder NAME           also compare texts by meaning: a name or path that sentence-transformers or
                          model2vec loads
 --folds K                cross-fitting folds (default 5)
 --seed --quiet --jobs
@@ -39,15 +39,14 @@ train TRAIN              training data: XC-repository text, multilabel svmlight,
 # One of them at most.
 _LABELS = """
 --labels FILE  table of labels: CSV, TSV, JSONL or Parquet with the columns id, name, alternative_names,
-               description, parents, related, vector, or some of them
+               description, parents, related, vector, or some of these
 --vocab FILE   vocabulary of the labels, instead of --labels: SKOS in Turtle, RDF/XML or JSON-LD, or the TSV
-               or CSV of Annif, with names in the language of --language; rows without a label are left out
+               or CSV of Annif, with names in the language of --language; rows without labels are left out
 """
 _PAIRS = """
-[candidates of others]
+[your own candidates]
 --candidates --pair-features
---candidates-mode  only: rank the candidates alone; union: also what the model's own shortlisters find
-                   (default only)
+--candidates-mode  only: rank these candidates (default); union: also those of the model's shortlisters
 """
 
 
@@ -55,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; their defaults are those of MetaRanker."""
     from metarank.model.fitting.auto import EFFORTS
     from metarank.ranker import RANKERS
-    from metarank.thresholds.learned_cuts import THRESHOLDS
+    from metarank.thresholds.learned_thresholds import THRESHOLDS
 
     add_options(
         parser,
@@ -72,15 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     proposers = [entry.asked_as for entry in SOURCES.values() if entry.asked_as]
     for name, what, words in (
         ("ranker", "what orders the labels", RANKERS),
-        ("features", "what describes a pair, commas between names", ("yang2012", *SOURCES)),
-        ("shortlister", "what proposes candidates, commas between names; none: rank all labels",
+        ("features", "what describes a pair, names separated by commas", ("yang2012", *SOURCES)),
+        ("shortlister", "what proposes candidates, names separated by commas; none: rank all labels",
          ("none", *proposers)),
-        ("threshold", "family of cuts", THRESHOLDS),
+        ("threshold", "family of thresholds", THRESHOLDS),
     ):  # fmt: skip
         others = [word for word in words if word != "auto"]
         meaning = f"{what}: {', '.join(['auto (default)', *others])}"
-        told = {"default": "auto", "words": ["auto", *others]}
-        add_options(parser, f"--{name} NAME  {meaning}", **{name: told})
+        how = {"default": "auto", "words": ["auto", *others]}
+        add_options(parser, f"--{name} NAME  {meaning}", **{name: how})
 
 
 def run(args: argparse.Namespace) -> None:
@@ -111,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
     if args.vocab is not None:
         labels = read_vocabulary(args.vocab, _language_of_names(args.language))
     if args.train is None and labels is None:
-        raise ValueError("TRAIN is required, or --labels or --vocab, for labels to be ranked without rows")
+        raise ValueError("give TRAIN, or --labels or --vocab to rank labels without training rows")
     dataset, limits = _rows(args)
     if args.candidates is not None or args.pair_features is not None or args.candidates_mode != "only":
         limits |= {
@@ -130,21 +129,19 @@ def run(args: argparse.Namespace) -> None:
     )
     quality = {name: model.held_out_quality_[name] for name in _SHOWN if name in model.held_out_quality_}
     held_out = "; ".join(" ".join(line.split()) for line in quality_lines(quality))
-    print(
-        f"held out: {held_out}" if model.n_rows_ else "no rows: scores order labels, and are no probabilities"
-    )
-    print(*(choice for choice in model.choices_ if choice.startswith("held-out quality: ")), sep="\n")
+    print(f"held out: {held_out}" if model.n_rows_ else "no training rows: scores are not probabilities")
+    print(*(choice for choice in model.choices_ if choice.startswith("held-out estimates: ")), sep="\n")
 
 
 def _rows(args: argparse.Namespace) -> tuple[Dataset | None, dict[str, Any]]:
-    """The rows of TRAIN, and what columns of it say of them; without TRAIN no option may be about it."""
+    """The rows of TRAIN and what its columns hold; options about TRAIN need it."""
     from metarank.apps.cli._reading import check_has_labels, read_dataset, row_columns
     from metarank.data.tables import read_elsewhere
 
     if args.train is None:
         for option in (*READING.split()[1:], "--groups-column", "--negatives-column"):
             if getattr(args, option[2:].replace("-", "_")):
-                raise ValueError(f"TRAIN is required with {option}, which says how it is read")
+                raise ValueError(f"{option} needs TRAIN")
         return None, {}
     with read_elsewhere(filter(None, (args.groups_column, args.negatives_column))):
         dataset = read_dataset(args.train, args)
@@ -158,7 +155,7 @@ def _names(text: str) -> str | list[str]:
 
 
 def _language_of_names(language: str | None) -> str | None:
-    """The language of the texts by the code that vocabularies have for it; None where it is not given."""
+    """The language of the texts as a code of vocabularies; None if not given."""
     from metarank._util.languages import AUTO, LANGUAGES
 
     if language in (None, "none", AUTO):
@@ -168,11 +165,11 @@ def _language_of_names(language: str | None) -> str | None:
 
 
 def _labelled(dataset: Dataset, path: str) -> Dataset:
-    """The rows that have a label; the others teach that nothing fits."""
+    """The rows that have labels; others would train the model to propose none."""
     import numpy as np
 
     rows = np.flatnonzero(np.diff(dataset.Y.indptr))
     if len(rows) == dataset.n_rows:
         return dataset
-    print(f"metarank: {path}: left out {dataset.n_rows - len(rows)} rows without a label", file=sys.stderr)
+    print(f"metarank: {path}: left out {dataset.n_rows - len(rows)} rows without labels", file=sys.stderr)
     return dataset.take(rows)

@@ -13,23 +13,23 @@ from metarank.apps.cli._options import READING, add_options
 if TYPE_CHECKING:
     from metarank import Dataset, MetaRanker
 
-# What is done to labels, and how it is told.
+# What is done to labels, and its word.
 _CHANGES = {"add": "added", "remove": "removed", "rename": "renamed", "merge": "merged"}
 
 _OPTIONS = """
 model
 --out DIR    folder for the changed model (default: it replaces the model)
---rows FILE  labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors take
-             them in, trees, classifiers, ranker and cuts do not change; the first rows of a model without
-             any are an ordinary fit: a handful of them may rank worse than the names alone did
---add-new    add the labels of these rows that the model does not have
-[labels (`MetaRanker.update_labels`)]  LABEL is a name, or an id where no name is so; all changes speak of the
-                                       labels before them
+--rows FILE  labelled rows to add after that (`MetaRanker.partial_fit`): neighbours, centroids and priors
+             change; trees, classifiers, ranker and thresholds do not. A model without training rows is fitted
+             on them, and a few rows may rank worse than names alone
+--add-new    add labels of these rows that are new to the model
+[labels (`MetaRanker.update_labels`)]  LABEL is a name, or an id if no name matches; all changes refer to the
+                                       labels before the update
 --add NAME ...           a new label; may be repeated
---add-labels FILE        new labels of a table, read as by --labels of `metarank train`
+--add-labels FILE        new labels of a table, as for `metarank train --labels`
 --remove LABEL ...       may be repeated
---rename LABEL NAME ...  give a label another name; may be repeated
---merge LABEL INTO ...   make the rows of a label those of another one, and remove it; may be repeated
+--rename LABEL NAME ...  rename a label; may be repeated
+--merge LABEL INTO ...   move the rows of a label to another one, and remove it; may be repeated
 """
 
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
         unknown = _unknown(model, rows)
         if unknown and not args.add_new:
             raise ValueError(
-                f"{args.rows} holds {_counted(len(unknown), 'label', 'that the model does not have')}: "
+                f"{args.rows} holds {_counted(len(unknown), 'label', 'that the model does not know')}: "
                 f"{first_few(unknown)}; --add-new adds them"
             )
         if unknown and model.n_rows_:  # without rows, a fit of these has their labels too

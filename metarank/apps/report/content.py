@@ -118,13 +118,13 @@ def measure_report(
     ----------
     model : fitted MetaRanker
     dataset : Dataset
-        Rows as in `MetaRanker.rank`, with labels as `aligned_relevance` takes them. Labels that the model
-        never met count as missed; a note says how many there are. Another one, and a warning, tell of rows
-        of which nothing is known.
-    baselines : dict of name to Ranking of at least ten labels a row, optional
-        The methods to compare the model with. By default each of its scorers that can propose labels, alone.
+        Rows as in `MetaRanker.rank`, with labels as `aligned_relevance` takes them. Labels that are not in
+        the training data count as missed; a note gives their number. Another note, and a warning, give the
+        number of rows without evidence.
+    baselines : dict of name to Ranking of at least ten labels per row, optional
+        The methods to compare the model with. By default each of its scorers that can propose labels.
     slices : dict of name to n values, optional
-        Columns, such as a date or a source, by whose values figures are shown apart.
+        Columns, such as a date or a source: the rows of each value are also measured separately.
     exclude : as in `MetaRanker.rank`, optional
         Labels to leave out of rankings, decisions and metrics.
     n_examples : int
@@ -175,7 +175,7 @@ def measure_report(
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",
         facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{n_labels:,}"),
-               ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")],
+               ("labels per row", f"{Y.nnz / dataset.n_rows:.2f}")],
         notes=[f"{remark}." for remark in (relevance.said, evaluation.unknown_rows) if remark],
         propensity_weight=model.propensity_weight_,
         settings=settings_of(model),
@@ -185,7 +185,7 @@ def measure_report(
     )  # fmt: skip
 
 
-_NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first: neither the best nor the worst."
+_NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first, not only the best or the worst."
 
 
 def settings_of(model: MetaRanker) -> list[tuple[str, str]]:
@@ -201,7 +201,7 @@ def settings_of(model: MetaRanker) -> list[tuple[str, str]]:
         ("seed", str(model.random_state_)),
         ("training rows", f"{model.n_rows_:,}"),
         ("ranker", model.ranker_.summary()),
-        ("cuts", model.thresholds_.summary()),
+        ("thresholds", model.thresholds_.summary()),
         ("propensity weight of the lists", f"{model.propensity_weight_:g}"),
     ]
 

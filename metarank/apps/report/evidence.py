@@ -63,7 +63,7 @@ def importance(
     """What moves the scores of the listed labels, over evenly spaced rows of `ranking`.
 
     A source's share is the mean absolute value of the *sum* of its columns, as their effects may cancel. The
-    boost of rare labels is a source of its own. `exclude` is what the ranking leaves out.
+    rare-label boost is a separate source. `exclude` is what the ranking leaves out.
     """
     rows = np.unique(np.linspace(0, ranking.n_rows - 1, min(max_rows, ranking.n_rows)).astype(np.int64))
     request = read_request(model.fitted_, X, exclude=exclude).rows(rows)

@@ -29,7 +29,7 @@ class Example(NamedTuple):
     found, proposed : lists of (name, Explanation)
         Listed labels that are relevant, and those that are not.
     missed : list of (name, rank)
-        Relevant labels not listed, with their place among all candidates; 0 where they are no candidate.
+        Relevant labels not listed, with their rank among all candidates; 0 if they are not candidates.
     note : str
         What is to be said of the row, as where the model knows nothing of it.
     """

@@ -87,7 +87,7 @@ def _charts(report: Report) -> dict[str, Any]:
     if r is not None and r.counts.sum():
         drawn["calibration"] = line_chart(
             "probability forecast",
-            "share found relevant",
+            "share that is relevant",
             {value: percent(value) for value in charts.ticks(1)},
             r.forecast.tolist(),
             {"forecast": r.observed.tolist()},

@@ -10,14 +10,14 @@ from metarank.model.answering.explain import BOOST, Explanation, rounded_to_sum
 
 
 class Reason(NamedTuple):
-    """What a source of evidence says about a pair, and what that adds to the score, as it is printed."""
+    """The evidence of a source for a pair, and what it adds to the score, as printed."""
 
     text: str
     contribution: float
 
 
 _NEAREST = "nearest rows with the label"
-# Sources by the columns of the feature table that are theirs; the first that fits counts.
+# Sources, and the columns of the feature table that belong to them; the first match counts.
 WORDS_OF_COLUMNS = {
     _NEAREST: r"(?:l1|l2|cosine)_(?:nn|mean)\d+",
     "votes of similar rows": r"vote\d+(?:_weighted)?",
@@ -35,13 +35,13 @@ WORDS_OF_COLUMNS = {
     "label trees": r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*",
     "classifiers of each label": r"linear|svm|extra_trees|\w+_ridge|ova_\w+",
 }
-# What the value of a column says. A pair without such a column is told the source alone.
+# The meaning of a column's value. For other columns only the source is named.
 _SENTENCES = {
     "cosine_nn1": lambda v: f"similarity of the nearest row that carries it: {1 - v:.2f}",
     "l2_nn1": lambda v: f"distance of the nearest row that carries it: {v:.2f}",
     "vote10": lambda v: f"{round(10 * v) or 'none'} of the 10 most similar rows carry it",
     "centroid_cosine": lambda v: f"similarity of the average row that carries it: {1 - v:.2f}",
-    "name_odds": lambda v: f"the words of its name speak {'for' if v > 0 else 'against'} it",
+    "name_odds": lambda v: f"the words of its name are evidence {'for' if v > 0 else 'against'} it",
     "name_share": lambda v: f"{100 * v:.0f} % of the words of its description occur in the text",
     "spelling_share": lambda v: f"{100 * v:.0f} % of the words spelled like its name's occur in the text",
     "names_matched": lambda v: f"{round(v) or 'none'} of its names occur in the text",
@@ -51,7 +51,7 @@ _SENTENCES = {
 
 
 def source_of(column: str) -> str:
-    """The source a column of the feature table belongs to; an unknown column is a source of its own.
+    """The source a column of the feature table belongs to; an unknown column is its own source.
 
     A standardised or renamed column, "z(vote10)" or "vote10#2", belongs to the source of "vote10".
 

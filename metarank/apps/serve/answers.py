@@ -24,8 +24,8 @@ from metarank.apps.serve.schema import (
     read_json,
 )
 from metarank.model.estimator import MetaRanker
-from metarank.thresholds.decisions import SetSizes
 from metarank.thresholds.set_metrics import METRICS
+from metarank.thresholds.set_sizes import SetSizes
 
 # Sources of evidence that an explanation puts into words.
 _N_REASONS = 4
@@ -60,7 +60,7 @@ class Answerer:
 
     def __init__(self, model: MetaRanker) -> None:
         if model.fitted_.given_sources and model.n_features_in_ == 0:
-            raise ValueError("the model must take instances to be served: it was fitted with X=None")
+            raise ValueError("a model fitted with X=None cannot be served, since it takes no instances")
         self.model = model
         self.instances: InstanceReader = InstanceReader(model)
 
@@ -68,7 +68,7 @@ class Answerer:
         """The k best labels of one instance or of several, best first."""
         request = read_json(RankRequest, body)
         if (request.instance is None) == (request.instances is None):
-            raise HTTPException(422, "either instance or instances is required, and not both")
+            raise HTTPException(422, "give either instance or instances")
         if request.instances is not None:
             return self._ranked(self.instances.read(request.instances, "instances"), request)
         return self._ranked(self.instances.read([request.instance], "instance"), request)

@@ -32,10 +32,10 @@ from metarank.model.estimator import MetaRanker
 PROJECT, SUGGEST = "/v1/projects/{project}", "/v1/projects/{project}/suggest"
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "the service has a token, which the request does not carry"},
+    401: {"description": "the request lacks the token of the service"},
     413: {"description": "the body is too large"},
-    415: {"description": "the body is not declared to be of the type that the path takes"},
-    422: {"description": "a field does not keep its rule, which the message names"},
+    415: {"description": "the Content-Type is not that of the path"},
+    422: {"description": "a field is invalid; the message names it"},
     503: {"description": "too many requests at a time"},
 }
 
@@ -50,12 +50,12 @@ def create_app(
     origins: Sequence[str] = (),
     propensity_weight: float | str | None = None,
 ) -> FastAPI:
-    """The service of a model: POST /rank and /explain, a page at /, and what Annif asks of a project.
+    """The service of a model: POST /rank and /explain, a page at /, and the requests of Annif for a project.
 
     Parameters
     ----------
     model : fitted MetaRanker, or path of a saved one
-        A folder is watched: another model that is put there is loaded beside, and answers once it is tried.
+        A folder is watched: a new model there is loaded, tested, and then used.
         Several threads call a given model at once: ``n_jobs=1`` is best.
     name : str, optional
         The model's name on the page, in /model, and in the path of the project; by default the folder's.
@@ -65,11 +65,11 @@ def create_app(
         Most bytes of a request.
     token : str, optional
         A request must carry it as ``Authorization: Bearer TOKEN``. /health, /ready, /openapi.json and the
-        page at / need none; the page asks for it, and sends it along.
+        page at / need none; the page asks for it.
     origins : sequence of str
         Origins whose web pages may ask (CORS), such as "https://labels.example"; "*" for all.
     propensity_weight : float, optional
-        Weight of rare labels for a model of a folder.
+        Propensity weight for a model of a folder.
 
     Returns
     -------
@@ -168,7 +168,7 @@ class Service:
             raise
         except Exception:
             logger.exception("a request failed")
-            raise HTTPException(500, "internal fault; the server's log tells more") from None
+            raise HTTPException(500, "internal fault; see the log of the server") from None
         return Response(content, media_type=JSON)
 
     async def _body(self, request: Request, kind: str) -> bytes:
@@ -182,7 +182,7 @@ class Service:
                 if len(body) > self.max_body:
                     raise HTTPException(413, f"the body must have at most {self.max_body} bytes")
         except ClientDisconnect:
-            raise HTTPException(400, "the body did not arrive") from None
+            raise HTTPException(400, "the body is incomplete") from None
         return bytes(body)
 
     async def counted(self, request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -250,7 +250,7 @@ def _guard(token: str) -> Callable[..., Awaitable[None]]:
         if not compare_digest(given.encode(), token.encode()):
             raise HTTPException(
                 401,
-                "the Authorization header must be Bearer and the service's token",
+                "the Authorization header must be Bearer and the token of the service",
                 {"www-authenticate": "Bearer"},
             )
 

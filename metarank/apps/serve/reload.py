@@ -41,7 +41,7 @@ class ModelHolder:
     model : fitted MetaRanker, or path of its folder
         A folder is watched: each process of a service does so by itself.
     propensity_weight : float, optional
-        Weight of rare labels for a model of a folder.
+        Propensity weight for a model of a folder.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class ModelHolder:
             self.current = self._load()
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            logger.error("the model was not reloaded, the one before answers: %s", reason)
+            logger.error("the model was not reloaded, the previous one stays: %s", reason)
         else:
-            logger.info("the model was reloaded, its digest is %s", self.current.digest)
+            logger.info("the model was reloaded, digest %s", self.current.digest)
 
     def watch(self, ended: threading.Event) -> None:
         """Refresh each second until the end."""

@@ -1,4 +1,4 @@
-"""The shapes of requests, as pydantic models, and what a client is told of a request that does not fit."""
+"""The shapes of requests, as pydantic models, and the messages about requests that do not fit."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ _Count = Annotated[int, Field(ge=1, le=MOST_LABELS)]
 
 
 class _Body(BaseModel):
-    """What every request may say of the ranking; the fields are arguments of `MetaRanker.rank`."""
+    """What every request may hold: arguments of `MetaRanker.rank`."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     allowed: Any = Field(None, description="one list of labels, ids or names, or one for each instance")
     exclude: Any = Field(None, description="as allowed")
-    known: Any = Field(None, description="as exclude: labels that tell of the others")
+    known: Any = Field(None, description="as exclude: labels you already know")
     candidates: dict[str, list[Any]] | None = Field(
-        None, description="by source: the pairs [label, score] of the instance, or such a list for each"
+        None,
+        description="by source: pairs [label, score] of the instance, or a list of them for each instance",
     )
     pair_features: dict[str, list[Any]] | None = Field(None, description="as candidates")
     propensity_weight: float | Literal["auto"] | None = None
 
 
 class RankRequest(_Body):
-    """What `POST /rank` takes: one instance, or several, and what is asked of them."""
+    """What `POST /rank` takes: one instance or several, and options."""
 
     instance: Any = Field(None, description="a text, features {name: value} or [value], or {block: value}")
     instances: Annotated[list[Any], Field(min_length=1, max_length=MOST_ROWS)] | None = None
@@ -51,13 +52,13 @@ class RankRequest(_Body):
     at_least: Annotated[int, Field(ge=0, le=MOST_LABELS)] = 0
     at_most: _Count | None = None
     probabilities: bool = False
-    quality: bool = Field(False, description="tell what to expect of all labels that are kept, listed or not")
+    quality: bool = Field(False, description="also return expected precision, recall and F1 of the label set")
 
 
 class ExplainRequest(_Body):
-    """What `POST /explain` takes: an instance, and the labels to be explained; by default the k best."""
+    """What `POST /explain` takes: an instance, and the labels to explain; by default the k best."""
 
-    instance: Any = Field(description="as of RankRequest")
+    instance: Any = Field(description="as in RankRequest")
     labels: Annotated[list[Any], Field(min_length=1, max_length=MOST_EXPLAINED)] | None = None
     k: Annotated[int, Field(ge=1, le=MOST_EXPLAINED)] = 3
     n_neighbors: _Count = 3
@@ -100,7 +101,7 @@ def read_json(kind: type[Body], body: bytes) -> Body:
     except ValidationError as error:
         raise refusal(error) from None
     except ValueError as error:  # of the encoding and of endless numbers too
-        reason = getattr(error, "msg", _cut(str(error)))
+        reason = getattr(error, "msg", _shortened(str(error)))
         raise HTTPException(422, f"the body must be JSON of distinct keys: {reason}") from None
 
 
@@ -125,7 +126,7 @@ def read_form(body: bytes) -> tuple[SuggestRequest, dict[str, str]]:
         raise HTTPException(422, rule) from None
     twice = first_repeated(name for name, _ in fields)
     if twice is not None:
-        raise HTTPException(422, f"{_cut(twice)} must be given once")
+        raise HTTPException(422, f"{_shortened(twice)} must be given once")
     given = dict(fields)
     metadata = {name[len(_METADATA) :]: given.pop(name) for name in list(given) if name.startswith(_METADATA)}
     try:
@@ -138,7 +139,7 @@ def refusal(error: ValidationError, field: Sequence[str | int] = ()) -> HTTPExce
     """422, with the first thing that is wrong in words; `field` is where the checked value stands."""
     first = error.errors(include_url=False, include_context=False)[0]
     place = [*field, *first["loc"]] or ["body"]
-    where = _cut(str(place[0])) + "".join(f"[{_cut(repr(part))}]" for part in place[1:])
+    where = _shortened(str(place[0])) + "".join(f"[{_shortened(repr(part))}]" for part in place[1:])
     rules = {"missing": "is required", "extra_forbidden": "is not a field of this request"}
     if first["type"] in rules:
         return HTTPException(422, f"{where} {rules[first['type']]}")
@@ -151,8 +152,8 @@ def _shown(value: Any) -> str:
     """A value of the request in as few characters as tell it."""
     if isinstance(value, (dict, list)):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    return _cut(json.dumps(value))
+    return _shortened(json.dumps(value))
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."

@@ -114,7 +114,7 @@ class PropensityPoints:
     def binned(self, labels_per_bin: int = 20) -> PropensityBins:
         """The equal-height histogram of Jain et al. (2016), Fig. 2.
 
-        The labels, in order of their counts, are cut into bins of nearly equal size, one for every
+        The labels, in order of their counts, are split into bins of nearly equal size, one for every
         `labels_per_bin` labels (rounded, at least one). Labels of equal count all enter with their mean
         propensity, so that the order of labels does not matter.
 
@@ -186,7 +186,7 @@ def fit_propensity(
     s = np.ones(x.shape) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if x.ndim != 1 or p.shape != x.shape or s.shape != x.shape:
         raise ValueError(
-            f"counts, propensities and sample_weight must be of one length, got shapes "
+            f"counts, propensities and sample_weight must have the same length, got shapes "
             f"{x.shape}, {p.shape}, {s.shape}"
         )
     if not n_points > math.e:

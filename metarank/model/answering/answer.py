@@ -43,7 +43,7 @@ from metarank.types.view import CHUNK_PAIRS, Features
 # Results of `LabelScorer.search`, by the number of the source.
 Searches: TypeAlias = dict[int, dict[str, Any]]
 
-# Larger scores may overflow float32 with the boost of rare labels.
+# Larger scores may overflow float32 with the rare-label boost.
 _MOST_SCORE = 1e38
 
 
@@ -108,7 +108,7 @@ class Request(NamedTuple):
         )
 
     def parts(self, n_rows: int) -> Iterator[Request]:
-        """The request in parts of so many rows, at least one."""
+        """The request in parts of this many rows, at least one."""
         for start in range(0, max(self.n_rows, 1), n_rows):
             yield self.rows(slice(start, min(self.n_rows, start + n_rows)))
 
@@ -162,7 +162,7 @@ def read_request(
         if model.known_labels is None or model.together is None:
             raise ValueError(
                 "known needs a fit with effort='medium', one objective, a source that keeps training rows, "
-                "and 50 rows with two labels: this model knows of no labels that go together; use exclude"
+                "and 50 rows with two labels: use exclude"
             )
         n_rows = rows.shape[0]
         of_rows = for_each_row(check_lists(known, n_rows, table, "known"), n_rows, table.n_labels)
@@ -201,7 +201,7 @@ class Answering:
     ranker : Ranker
         That of the model, or with other weights of the objectives.
     weight : float
-        What rare labels weigh.
+        The propensity weight.
     """
 
     model: FittedModel
@@ -303,7 +303,7 @@ class Answering:
                     lists, FeatureTable(values, self.model.feature_columns, lists.described), blank
                 )
         searches, proposals = self.proposed(chunk) if candidates is None else ({}, [])
-        c = limits.cut(self.united(proposals, len(blank)) if candidates is None else candidates)
+        c = limits.within(self.united(proposals, len(blank)) if candidates is None else candidates)
         # Lists of the model's own sources are completed by other labels, given ones are not.
         if candidates is None and any(not scorer.proposes_given for scorer in self.model.shortlisters):
             c = self.completed(c, limits, max(k, self.shortlist_size), blank)
@@ -318,7 +318,7 @@ class Answering:
         if np.diff(candidates.indptr).max(initial=0) <= cascade.survivors:
             return Lists(candidates)
         rough = cascade.rough(candidates, proposals, self.model.inv_propensity, resolve_n_jobs(self.n_jobs))
-        return cascade.cut(candidates, rough)
+        return cascade.filtered(candidates, rough)
 
     def proposed(self, rows: Request) -> tuple[Searches, list[Candidates]]:
         """The searches that proposing and describing share, and what each source that proposes, proposes."""

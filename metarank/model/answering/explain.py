@@ -1,4 +1,4 @@
-"""`Explanation`: the neighbours, evidence and contributions behind the place of a label."""
+"""`Explanation`: the neighbours, evidence and contributions behind the rank of a label."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
-# Name of the boost of rare labels among the columns.
-BOOST = "boost of rare labels"
+# The rare-label boost among the columns.
+BOOST = "rare-label boost"
 # The remark about a row without evidence.
-NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guesses, by their frequency"
+NOTHING_KNOWN = "the model knows nothing about this row: its labels are in order of frequency"
 # Decimal places of scores and their parts, wherever they are printed.
 DIGITS = 3
 # The number of columns on a page.
@@ -30,19 +30,17 @@ _SHOWN = 8
 _LEAST_COSINE, _LAST_PLACE, _NEAREST_SHARE = 0.5, 10, 0.01
 
 
-def said_of_unknown_rows(unknown: np.ndarray) -> str:
-    """`NOTHING_KNOWN` of several rows, of which a flag each tells whether it applies; "" where it never does.
+def about_unknown_rows(unknown: np.ndarray) -> str:
+    """`NOTHING_KNOWN` for the rows with a flag; "" if there are none.
 
     Examples
     --------
-    >>> said_of_unknown_rows(np.array([True, False]))
-    'nothing of 1 row of 2 is known to the model: such labels are guesses, by their frequency'
+    >>> about_unknown_rows(np.array([True, False]))
+    'the model knows nothing about 1 of 2 rows: their labels are in order of frequency'
     """
     n = int(np.count_nonzero(unknown))
-    if not n:
-        return ""
-    rows = f"{n} row{'s' * (n > 1)} of {len(unknown)}"
-    return f"nothing of {rows} is known to the model: such labels are guesses, by their frequency"
+    rows = f"{n} of {len(unknown)} rows"
+    return f"the model knows nothing about {rows}: their labels are in order of frequency" if n else ""
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,13 @@ class Explanation:
     label : int
     label_name : str or None
     rank : int
-        Place among the instance's candidates in `MetaRanker.rank`; 1 is best.
+        Rank among the instance's candidates in `MetaRanker.rank`; 1 is best.
     n_candidates : int
     score : float
         The ranking score, as in `MetaRanker.rank`.
     probability : float or None
-        Calibrated probability of relevance, by which cuts decide. It holds no boost of rare labels. None of a
-        model without training rows.
+        Calibrated probability of relevance, on which thresholds are based, without rare-label boost. None
+        for a model without training rows.
     neighbors : list of Neighbor
         Nearest training points with the label, nearest first.
     contributions : list of (column, value, contribution)
@@ -80,14 +78,14 @@ class Explanation:
     base : float
         The base value of the score.
     propensity_weight : float
-        The weight of rare labels in the score.
+        The propensity weight in the score.
     is_candidate : bool
         Whether the label is a candidate in `MetaRanker.rank`. If not, it is described as if it were.
     without_evidence : bool
-        Whether the row is without evidence, so that score and probability come from the label's frequency.
+        Whether the row has no evidence: score and probability come from the label's frequency.
     nearness : (float, int, int) or None
-        Where an encoder reads texts and names: the cosine of the row and the label, its place among those of
-        all labels (1 is the nearest), and the number of labels.
+        With an encoder: the cosine of the row and the label, its rank among all labels (1 is the nearest),
+        and the number of labels.
 
     Examples
     --------
@@ -97,7 +95,7 @@ class Explanation:
       what makes up the score:
           +2.000  where it starts
           +0.800  vote10 = 0.3
-          +0.750  boost of rare labels = 1.5 x 0.5
+          +0.750  rare-label boost = 1.5 x 0.5
           -0.200  prior = -4
           =3.350
     """
@@ -123,17 +121,17 @@ class Explanation:
     def __str__(self) -> str:
         name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
         p = self.probability
-        said = "which is no probability" if p is None else f"probability {p:.2f}"
+        said = "not a probability" if p is None else f"probability {p:.2f}"
         lines = [f"{name}: rank {self.rank} of {self.n_candidates}, score {self.score:.{DIGITS}f}, {said}"]
         if self.without_evidence:
             lines.append(f"  {NOTHING_KNOWN}")
         if not self.is_candidate:
-            lines.append("  no candidate of this row: described as if it had been proposed")
+            lines.append("  not a candidate of this row: described as if it were")
         if self.nearness is not None:
             cosine, place, n_labels = self.nearness
             last = max(1, min(_LAST_PLACE, int(_NEAREST_SHARE * n_labels)))
             is_near = cosine >= _LEAST_COSINE and place <= last
-            near = "means nearly the same as its name" if is_near else "meaning beside that of its name"
+            near = "means nearly the same as its name" if is_near else "similarity of meaning"
             lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
             lines.append("  nearest training points with this label:")
@@ -169,7 +167,7 @@ class Explanation:
 
 
 def ordinal(n: int) -> str:
-    """A place as it is read.
+    """A rank in words.
 
     Examples
     --------
@@ -212,7 +210,7 @@ def explain_row(
     if row.n_rows != 1:
         raise ValueError(f"x must be one instance, got {row.n_rows} rows")
     if row.known is not None:
-        raise ValueError("known must be left out: what known labels change is not explained; use exclude")
+        raise ValueError("known must be left out: explanations do not cover it; use exclude")
     return _explained(answering, row, fitted.label_table.id_of(label, "label"), n_neighbors)
 
 
@@ -230,10 +228,9 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
     is_candidate = bool(np.any(described.table.labels == label))
     if not is_candidate:
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
-        if row.limits.cut(one).n_pairs == 0:
+        if row.limits.within(one).n_pairs == 0:
             raise ValueError(
-                f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
-                "exclude or allowed rules out"
+                f"label must not be ruled out by exclude or allowed, got {model.label_table.shown(label)!r}"
             )
         proposed = described.lists.candidates
         shortlist = Candidates(proposed.indptr, proposed.labels, model.n_labels).union(one)

@@ -1,4 +1,4 @@
-"""Evaluation of a fitted model on labelled rows. Each set metric uses the cut learned for it."""
+"""Evaluation of a fitted model on labelled rows. Each set metric uses the threshold learned for it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from metarank import metrics
 from metarank._util.modules import outside
 from metarank.data.dataset import Dataset
-from metarank.data.separators import cut_labels, described, same_separator
+from metarank.data.separators import described, same_separator, split_labels
 from metarank.metrics.propensity import counts_of_weights, inv_propensity
 from metarank.metrics.relevance import Relevance
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
 from metarank.model.answering.answer import ranking_of
-from metarank.model.answering.explain import said_of_unknown_rows
+from metarank.model.answering.explain import about_unknown_rows
 from metarank.model.fitted import FittedModel, Scored
 from metarank.thresholds import METRICS, check_metric
 from metarank.types.checks import check_labels, check_same_order, check_sample_weight, integer_names
@@ -50,11 +50,11 @@ def score_model(
 ) -> float:
     """`MetaRanker.score`."""
     if isinstance(Y, Mapping) and not sp.issparse(Y):
-        raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
+        raise ValueError("Y must be the relevances of one objective, got a dict: score each separately")
     if isinstance(X, Dataset) and Y is None:
         Y = X
     elif isinstance(X, Dataset) and X.n_labels:
-        raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+        raise ValueError("Y must be left out if X is a Dataset with labels")
     evaluation = Evaluation(model, X, Y, propensity_weight=propensity_weight, **limits)
     values = metrics.per_row(evaluation.relevance, evaluation.scores(), "MAP")
     weight = check_sample_weight(sample_weight, len(values))
@@ -84,7 +84,7 @@ class Evaluation:
         of a label without a training row. There is a warning, and one of rows of which nothing is known,
         except for a `Relevance`.
     propensity_weight : float, optional
-        As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
+        As in `MetaRanker.rank`. Label sets and predicted relevances depend on probabilities only.
     exclude, candidates, pair_features : as in `MetaRanker.rank`
 
     Examples
@@ -115,7 +115,7 @@ class Evaluation:
     @property
     def unknown_rows(self) -> str:
         """The message about rows of which the model knows nothing; "" if there are none."""
-        return said_of_unknown_rows(np.concatenate([s.blank for s in self._scored]))
+        return about_unknown_rows(np.concatenate([s.blank for s in self._scored]))
 
     @property
     def Y(self) -> sp.csr_matrix:
@@ -130,16 +130,16 @@ class Evaluation:
         return sp.vstack([s.candidates.to_csr(s.scores) for s in self._scored], format="csr")
 
     def probabilities(self) -> sp.csr_matrix:
-        """Probabilities of the candidates, which hold no boost of rare labels."""
+        """Probabilities of the candidates, without rare-label boost."""
         return self.fitted.probability_matrix(self._scored)
 
     def sets(self, metric: str) -> sp.csr_matrix:
-        """Label sets by the cut learned for a metric, by the default one if there is none."""
-        cut = check_metric(metric if metric.lower() in METRICS else None)
-        return self.fitted.label_sets(self._scored, cut)
+        """Label sets by the threshold learned for a metric, or the default one."""
+        known = check_metric(metric if metric.lower() in METRICS else None)
+        return self.fitted.label_sets(self._scored, known)
 
-    def let_through(self) -> dict[str, tuple[float, float]]:
-        """The mean F1 of the surest rows by the micro-F1 cut, that forecast and that which came true, by the
+    def surest_rows(self) -> dict[str, tuple[float, float]]:
+        """The expected and the true mean F1 of the surest rows, with the micro-F1 thresholds, by the
         share of rows; 1 where nothing is kept and nothing relevant. None of a model without training rows."""
         if not self.fitted.n_rows:
             return {}
@@ -161,7 +161,7 @@ class Evaluation:
         above = [] if self._hierarchy is None else HIERARCHICAL
         recall = f"R@{length_below(self.fitted.n_labels - len(self.fitted.removed))}"
         top = [recall if name == "R@10" else name for name in TOP]
-        if not self.fitted.n_rows:  # nothing cuts a list, and no label is known to be rare
+        if not self.fitted.n_rows:  # no thresholds, and no label is known to be rare
             return [*full, *(name for name in top if not name.startswith("PSP"))]
         return [*full, *SETS, *above, *top]
 
@@ -215,7 +215,7 @@ class Evaluation:
             counts = self.label_counts if by_frequency else None
             if by_frequency and counts is None:
                 raise ValueError(
-                    f"slices={slices!r} needs a model that tells the training rows of its labels"
+                    f"slices={slices!r} needs a model that knows the training rows of its labels"
                 )
             measure = partial(metrics.evaluate, slices=slices, label_counts=counts)
         figures: dict[str, dict[str, Any]] = {}
@@ -228,9 +228,9 @@ class Evaluation:
         return figures if slices is not None else figures.get("", {})
 
     def by_slices(self, names: Sequence[str], columns: Mapping[str, Any]) -> dict[str, list[SliceFigures]]:
-        """Figures by the values of each column, one a row, with the number of rows.
+        """Figures by the values of each column, one per row, with the number of rows.
 
-        "label frequency" is no column: figures of the metrics that can be taken so, with the numbers of
+        "label frequency" is not a column: figures of the metrics that can be taken so, with the numbers of
         labels and of relevant pairs.
         """
         out = {}
@@ -330,7 +330,7 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
             place = np.where(np.arange(given.shape[1]) < L, np.arange(given.shape[1]), -1)
             return Relevance.placed(given, place, [f"label {label}" for label in range(len(place))], L)
     else:
-        Y = cut_labels(Y, model.label_separator)[0]
+        Y = split_labels(Y, model.label_separator)[0]
         given, names, kind = check_labels(Y, n_rows=n_rows, ids="names", allow_no_labels=True)
         if names is None and kind == "lists":  # of nothing
             given = sp.csr_matrix((given.shape[0], L), dtype=np.float32)
@@ -347,8 +347,8 @@ def _of_labels(model: FittedModel, Y: Any, n_rows: int | None) -> Relevance:
         if isinstance(Y, Dataset) and given.shape[1] == L:
             return Relevance(given)
         raise ValueError(
-            f"Y must be a matrix of {L} columns or lists of ids, since the labels of this model have no "
-            f"names, got names such as {names[0]!r:.80}"
+            f"Y must be a matrix of {L} columns or lists of ids, since labels have no names, got names such "
+            f"as {names[0]!r:.80}"
         )
     columns = isinstance(Y, Dataset) or kind in ("indicator", "graded")
     place = model.label_table.places(names, "Y", np.unique(given.indices), are_columns=columns)
@@ -363,7 +363,7 @@ def _check_same_separator(model: FittedModel, dataset: Dataset) -> None:
     unknown = next((name for name in dataset.label_names or () if name not in known), None)
     if unknown is not None:
         raise ValueError(
-            f"label_separator must be that of the fit, in which {described(model.label_separator)}; here "
-            f"{described(dataset.label_separator)}, and {unknown!r} is no label of this model: read the data "
-            f"with label_separator={model.label_separator!r}"
+            f"label_separator must be that of the fit, {model.label_separator!r}, since {unknown!r} is not "
+            f"a label of the model; in fit {described(model.label_separator)}, here "
+            f"{described(dataset.label_separator)}"
         )

@@ -51,6 +51,6 @@ class Plan:
             rows, words.indptr, words.words, k, table, n_jobs
         )
         candidates = Candidates.of_core(indptr, labels, self.n_labels, {})
-        is_cut = len(ahead) and not ahead.all()
-        lists = Lists(candidates, rough, ahead.view(bool)) if is_cut else Lists(candidates)
+        is_filtered = len(ahead) and not ahead.all()
+        lists = Lists(candidates, rough, ahead.view(bool)) if is_filtered else Lists(candidates)
         return lists, columns if table else evidence

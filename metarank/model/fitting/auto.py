@@ -5,7 +5,7 @@
 | `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
 | `features` | labels, rows, density, texts, shortlisters, effort | `choose_features` |
 | `ranker` | shortlisted or not; pairs; effort; cross-validation | `choose_ranker` |
-| `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_cuts` |
+| `threshold` | cross-validation, for each metric | `_choose` in `metarank.thresholds.learned_thresholds` |
 | `language` | what most words of the texts are of | `chosen_language` in `metarank.model.fitting.encoding` |
 | `propensity_weight` | shortlisted; nDCG@5, PSP@5 of held-out rows | `metarank.model.fitting.judge` |
 
@@ -31,10 +31,10 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.data.meaning import Encoder
 from metarank.ranker import AutoRanker, Ranker, make_ranker
 from metarank.scorers.base import LabelScorer
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 
 # Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
-# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency.md`.
+# up to 50 labels per source miss little beyond, and cost a tenth: `experiments/latency.md`.
 ALL_LABELS_LIMIT = 1000
 ALL_LABELS_LIMIT_OF_SPARSE = 100
 # Kernel machines hold a matrix of n x n and factor it.
@@ -54,7 +54,7 @@ TERMS_FOR_TREES = 300_000
 ROWS_OF_LABEL_FOR_TREES = 4
 # Neighbours that vote where labels are shortlisted.
 VOTERS = (10, 30, 100)
-# Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
+# Leaves of a forest hold a value for each label: about n x L / 3 numbers per tree.
 TREE_CELLS = 2_000_000
 EFFORTS = ("low", "medium")
 
@@ -70,8 +70,8 @@ FEW_PAIRS = 20_000
 # Lists of points, one for each label and fold, are held to fewer: to a choice among several rankers.
 POINT_PAIRS = 500_000
 # And that of the thresholds to this many, with low effort to fewer.
-CUT_PAIRS = 200_000
-FEWER_CUT_PAIRS = 15_000
+THRESHOLD_PAIRS = 200_000
+FEWER_THRESHOLD_PAIRS = 15_000
 # With shortlists, held-out rows beyond these add nothing that is worth the fits without their folds: so many
 # rows, or fewer if they have so many relevant pairs, and a least number of rows in any case.
 ENOUGH_ROWS = 4_000
@@ -186,7 +186,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
     Raises
     ------
     ValueError, TypeError
-        If it is anything else, or a shortlister is no scorer that proposes.
+        If it is anything else, or a shortlister is not a scorer that proposes.
     """
     if is_auto(wanted):
         return None
@@ -199,7 +199,7 @@ def scorers_of(parameter: str, wanted: Any) -> list[LabelScorer] | None:
         if isinstance(item, str) and item not in known:
             raise ValueError(f"{parameter} must be 'auto' or among {', '.join(sorted(known))}, got {item!r}")
         if not isinstance(item, (str, LabelScorer)) or (proposes and not getattr(item, "proposes", True)):
-            having = " with a shortlist() of their own" if proposes else ""
+            having = " with a shortlist()" if proposes else ""
             raise TypeError(
                 f"{parameter} must be 'auto', or hold names and subclasses of metarank.scorers.LabelScorer"
                 f"{having}, got {item!r}"
@@ -348,7 +348,7 @@ def check_parameters(params: Mapping[str, Any]) -> int:
         scorers_of("shortlister", params["shortlister"])
     if not is_auto(weight):
         check_real("propensity_weight", weight, 0, 10, "a number in [0, 10], or 'auto'")
-    LearnedCuts(params["threshold"])
+    LearnedThresholds(params["threshold"])
     check_language(params["language"])
     if params["encoder"] is not None:
         Encoder.of(params["encoder"])

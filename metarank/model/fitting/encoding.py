@@ -67,8 +67,8 @@ def block_weights(
     frequent = _frequent(Y[rows])
     if not frequent.shape[1]:
         even = float(1 / np.sqrt(len(blocks)))
-        told = f"weight {even:.2f}, as of all blocks, since no label is on two rows"
-        return {b.name: even for b in blocks}, [f"block {b.name}: {b.kind}, {told}" for b in blocks]
+        why = f"weight {even:.2f}, as of all blocks, since no label has two rows"
+        return {b.name: even for b in blocks}, [f"block {b.name}: {b.kind}, {why}" for b in blocks]
     judge = _Judge({block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, frequent, fold[rows])
     alone = {block.name: judge.quality({block.name: 1.0}) for block in blocks}
     order = sorted(alone, key=lambda name: -float(np.mean(alone[name])))
@@ -90,7 +90,7 @@ def block_weights(
 
 
 class _Judge:
-    """Held-out quality of weights: the exact leave-fold-out scores of a kernel ridge."""
+    """Held-out loss of weights: the exact leave-fold-out scores of a kernel ridge."""
 
     def __init__(self, grams: Mapping[str, np.ndarray], Y: sp.csr_matrix, fold: np.ndarray) -> None:
         self.grams, self.Y = grams, Y
@@ -127,6 +127,6 @@ def chosen_language(texts: Sequence[str]) -> str | None:
     What stems bring, by set, is on `experiments/names.md`; on titles of products it is nothing.
     """
     language = language_of(text for text in texts if isinstance(text, str))  # others are refused by name
-    told = "not clear from the texts, or several, so words count as they are"
-    note(f"language: {told if language is None else f'{language}, whose stems stand for the words'}")
+    unclear = "none or several, so words are not stemmed"
+    note(f"language: {unclear if language is None else f'{language}, whose stems are used'}")
     return language

@@ -22,7 +22,7 @@ from metarank.data.dataset import Dataset, under_names
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.label_files import read_labels as as_labels
 from metarank.data.meaning import Encoder, with_meaning, written_of
-from metarank.data.separators import AUTO, cut_labels, described
+from metarank.data.separators import AUTO, described, split_labels
 from metarank.model.fitting.auto import FitOptions, is_auto
 from metarank.model.fitting.encoding import chosen_language
 from metarank.objectives import check_weights
@@ -58,7 +58,7 @@ class Labels:
     are_ids : bool
         Whether the names are numbers, without meaning.
     separator : str or None
-        The separator of the labels of a row; `AUTO` if they were no texts.
+        The separator of the labels of a row; `AUTO` if they were not texts.
     targets : dict of str to CSR (n, L)
         Relevances by objective, if there are several.
     table : LabelDescriptions or None
@@ -91,7 +91,7 @@ class Labels:
     def known(self) -> LabelTable:
         """What labels are called by."""
         ids = None if self.table is None else self.table.ids
-        return LabelTable(self.Y.shape[1], self.names, ids=ids, advice="; labels= may tell of more labels")
+        return LabelTable(self.Y.shape[1], self.names, ids=ids, advice="; labels= can name more labels")
 
     @property
     def others(self) -> Sequence[Sequence[str]] | None:
@@ -224,17 +224,15 @@ def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) ->
     aggregation = check_objectives(Y, asked.objectives, ranker=options.ranker, random_state=options.seed)
     if isinstance(X, Dataset):
         if asked.labels is not None and X.labels is not None:
-            raise ValueError("labels must be left out where the Dataset holds a table of labels")
+            raise ValueError("labels must be left out if the Dataset has a table of labels")
         if Y is not None and aggregation is None:
-            raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+            raise ValueError("Y must be left out if X is a Dataset with labels")
     elif Y is None:
         raise ValueError("Y, or labels, is required: fit requires y to be passed, but the target y is None")
     if options.labelwise and asked.sample_weight is not None:
-        raise ValueError(
-            "sample_weight must be None where labelwise=True, since points of a label weigh the same"
-        )
+        raise ValueError("sample_weight must be None with labelwise=True")
     if options.labelwise and aggregation is not None:
-        raise ValueError("labelwise must be False where Y has several objectives, got True")
+        raise ValueError("labelwise must be False with several objectives, got True")
     mode, has_candidates = asked.candidates_mode, asked.candidates is not None
     if mode not in MODES:
         raise ValueError(f"candidates_mode must be one of {', '.join(MODES)}, got {mode!r:.80}")
@@ -244,8 +242,8 @@ def check_arguments(X: Any, Y: Any, asked: FitArguments, options: FitOptions) ->
         raise ValueError("X is required unless candidates are given, got None")
     if has_candidates and mode == "only" and not is_auto(options.shortlister):
         raise ValueError(
-            "shortlister must be 'auto' where candidates are given, which are then the only ones; "
-            f"candidates_mode='union' has both, got {options.shortlister!r:.80}"
+            "shortlister must be 'auto' with candidates, unless candidates_mode='union', got "
+            f"{options.shortlister!r:.80}"
         )
     for name, value in {"features": options.features, "shortlister": options.shortlister}.items():
         if not (X is not None or value is None or is_auto(value)):
@@ -273,7 +271,7 @@ def read_training(X: Any, Y: Any, asked: FitArguments, options: FitOptions) -> T
         encoder, features = encoded(X, Y, of_blocks, language, meaning)
     n_rows = int(features.shape[0])
     if language is not None and texts is None:
-        raise ValueError(f"language must be None where X holds no texts, got {language!r}")
+        raise ValueError(f"language must be None if X has no texts, got {language!r}")
     _check_two_rows("Y" if X is None else "X", n_rows + bool(alone))
     n_labels = asked.n_labels
     if n_labels is None and table is None and asked.candidates is not None:
@@ -320,7 +318,7 @@ def loaded_encoder(given: Any, texts: Sequence[str] | None) -> Encoder | None:
     if given is None:
         return None
     if texts is None:
-        raise ValueError(f"encoder must be None where X holds no texts, got {given!r:.80}")
+        raise ValueError(f"encoder must be None if X has no texts, got {given!r:.80}")
     encoder = Encoder.of(given).load()
     note(encoder.described())
     return encoder
@@ -425,7 +423,7 @@ def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
         If they are malformed, a rejected pair is relevant too, or there are several objectives.
     """
     if labels.targets:
-        raise ValueError("negatives must be left out where Y holds several objectives")
+        raise ValueError("negatives must be left out with several objectives")
     rejected = check_rejected(negatives, labels.Y, labels.known)
     return rejected if rejected.n_pairs else None
 
@@ -433,13 +431,13 @@ def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
 def _tell_of_names(labels: Labels, has_texts: bool, words: Sequence[str] | None, is_sparse: bool) -> None:
     """A note of what names of labels, or words of rows, would be read if they were given."""
     if has_texts and labels.names is None:
-        note("labels: without names; labels=[...] gives them, to be compared with the texts")
+        note("labels: without names; pass labels=[...] to compare them with the texts")
     elif has_texts or not is_sparse or labels.words is None:
         return
     elif words is None:
         note("labels: names are not read, since X has no words: texts have them, or Dataset(feature_names=)")
     else:
-        note("labels: names are compared word by word; where texts mention them is seen in texts alone")
+        note("labels: names are compared word by word; mentions need X as texts")
 
 
 def read_labels(
@@ -460,7 +458,7 @@ def read_labels(
     targets: dict[str, sp.csr_matrix] = {}
     separator = AUTO if dataset is None else dataset.label_separator
     if aggregation is None:
-        given, separator = cut_labels(Y if dataset is None else dataset.Y, separator)
+        given, separator = split_labels(Y if dataset is None else dataset.Y, separator)
         relevance, names, kind = check_labels(given, **sizes)
         if relevance.nnz == 0:
             raise ValueError(f"Y must hold a relevant label, got none in {relevance.shape[0]} rows")
@@ -478,10 +476,10 @@ def read_labels(
     if are_ids and names:
         note(
             f"labels: integers are names, {len(names)} from {names[0]} to {names[-1]}; n_labels makes them "
-            "places"
+            "ids"
         )
     elif kind == "lists" and names is None:
-        note(f"labels: integers are places in [0, {n_labels})")
+        note(f"labels: integers are ids in [0, {n_labels})")
     labels = Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
     if dataset is not None:  # a table of its own has its labels
         labels = replace(labels, table=dataset.labels, texts=dataset.label_texts)
@@ -515,7 +513,7 @@ def check_objectives(
             raise ValueError("objectives needs several targets: Y must be a dict of them by objective")
         return None
     if not is_auto(ranker):
-        raise ValueError(f"ranker must be 'auto' where Y holds several objectives, got {ranker!r}")
+        raise ValueError(f"ranker must be 'auto' with several objectives, got {ranker!r}")
     if isinstance(objectives, MultiObjectiveRanker):
         model = objectives
         if not isinstance(model.random_state, Integral):
@@ -618,7 +616,7 @@ def vectors_in(encoder: InputEncoder, table: LabelDescriptions | None) -> LabelV
         start = next((block.start for block in encoder.columns if block.name == part.name), None)
         return None if start is None else LabelVectors(table.vectors, start, part.encoder.transform.scale)
     if encoder.layout != "dense":
-        raise ValueError(f"{_RULE} dense X, got vectors of {width} numbers beside texts or sparse features")
+        raise ValueError(f"{_RULE} dense X, got vectors of {width} numbers, and texts or sparse features")
     if encoder.n_features != width:
         raise ValueError(
             f"{_RULE} dense X, which has {encoder.n_features} columns, got vectors of {width} numbers"

@@ -1,4 +1,4 @@
-"""`judge`: cuts, the weight of rare labels and expected quality, from the held-out scores of the ranker."""
+"""`judge`: thresholds, propensity weight and held-out estimates, from held-out scores of the ranker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_lab
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
 from metarank.model.known_labels import KnownLabels
 from metarank.ranker.lists import drawn
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
@@ -29,7 +29,7 @@ _MOST_COUNTS = 50_000_000
 class Judged:
     """The results of `judge`."""
 
-    thresholds: LearnedCuts
+    thresholds: LearnedThresholds
     propensity_weight: float
     tuned_weight: float
     missing: MissingPairs
@@ -38,9 +38,9 @@ class Judged:
 
 
 def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judged:
-    """Learn calibration, cuts and the weight of rare labels, and estimate the quality on new rows."""
+    """Learn calibration, thresholds and propensity weight, and estimate metrics on new rows."""
     rows, candidates, scores = lists.rows, lists.proposed.candidates, lists.proposed.evidence(ranked.scores)
-    # Cuts are learned from labels that have rows.
+    # Thresholds are learned from labels that have rows.
     shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
     Y = data.Y[rows]
     if data.hidden_in is not None:
@@ -51,7 +51,7 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
         if ranked.gains is not None:
             believed = believed.copy()
             believed[slice(None) if ahead is None else ahead] = ranked.gains
-        thresholds = _cuts(lists, scores, believed, shown, Y)
+        thresholds = _thresholds(lists, scores, believed, shown, Y)
     probabilities = thresholds.probabilities(candidates, scores)
     judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
     missing = MissingPairs.surest(candidates, probabilities, judged, rows)
@@ -68,29 +68,29 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     if weight:  # the boost by the propensities outside the row's fold
         rarity = np.log(held_out_inv_propensity(data, rows, candidates))
         scores = scores + weight * thresholds.scores_per_logit * rarity
-    _tell_of_rows(data, rows, Y)
+    _note_rows(data, rows, Y)
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
     return Judged(thresholds, weight, tuned, missing, quality, known)
 
 
-def _tell_of_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
-    """A note of how many rows are judged, and which share of their labels no row of another fold has."""
+def _note_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
+    """Note the number of held-out rows, and the share of their labels that no other fold has."""
     n_rows = len(data.fold)
     of_fold = sp.csr_matrix((np.ones(n_rows), (data.fold, np.arange(n_rows))), (data.n_folds, n_rows))
     counts = (of_fold @ (data.Y > 0)).toarray() if data.n_folds * Y.shape[1] < _MOST_COUNTS else None
-    told = ""
+    unseen = ""
     if counts is not None and Y.nnz:
         own = counts[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices]
         share = np.mean(own == counts.sum(axis=0)[Y.indices])
-        said = f"; a share of {share:.3f} of their labels is in no row of another fold, and counts as missed"
-        told = said if share else ""
-    note(f"held-out quality: of {len(rows)} rows{told}; macro-F1 is over the labels that they have")
+        if share:
+            unseen = f"; a share of {share:.3f} of their labels is only in their fold and counts as missed"
+    note(f"held-out estimates: of {len(rows)} rows{unseen}; macro-F1 is over the labels of these rows")
 
 
-def _cuts(
+def _thresholds(
     lists: TrainingLists, scores: np.ndarray, believed: np.ndarray, shown: np.ndarray, Y: sp.csr_matrix
-) -> LearnedCuts:
-    """Calibration and cuts, from as many whole rows as the limit on pairs allows.
+) -> LearnedThresholds:
+    """Calibration and thresholds, from as many whole rows as the limit on pairs allows.
 
     `believed` are the gains (m,) with those of unjudged pairs that count as relevant, Y the relevances that
     are shown.
@@ -102,7 +102,7 @@ def _cuts(
     kept = np.flatnonzero((n_relevant > 0) | (unseen == 0))
     candidates, scores, gains = candidates.where(shown), scores[shown], believed[shown]
     labelled = lists.gains[shown]
-    most = auto.FEWER_CUT_PAIRS if options.effort == "low" else auto.CUT_PAIRS
+    most = auto.FEWER_THRESHOLD_PAIRS if options.effort == "low" else auto.THRESHOLD_PAIRS
     if candidates.n_pairs > most:
         per_row = candidates.n_pairs / candidates.n_rows
         kept = kept[drawn(len(kept), max(1, int(most / per_row)), options.seed + 2)]
@@ -116,7 +116,7 @@ def _cuts(
     if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
         per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
         missed = round(int(missed.sum()) * per_labelled)
-    return LearnedCuts(options.threshold, in_order=True).fit(
+    return LearnedThresholds(options.threshold, in_order=True).fit(
         candidates,
         scores,
         gains,
@@ -205,10 +205,10 @@ def held_out_quality(
     scores: np.ndarray,
     Y: sp.csr_matrix,
     group: np.ndarray,
-    thresholds: LearnedCuts,
+    thresholds: LearnedThresholds,
     n_jobs: int = 1,
 ) -> dict[str, Interval]:
-    """Metrics of the order, and of the label sets if the cuts were judged, with 95 % intervals.
+    """Metrics of the order, and of the label sets if their thresholds were compared, with 95 % intervals.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def held_out_quality(
         The rows' relevances, including labels that are not candidates.
     group : int array (n,)
         Rows with the same number are copies, and count as one row in the width of an interval.
-    thresholds : fitted LearnedCuts
+    thresholds : fitted LearnedThresholds
     n_jobs : int
 
     Returns
@@ -231,7 +231,7 @@ def held_out_quality(
     --------
     >>> pairs = Candidates.all_labels(2, 2)
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1]]))
-    >>> learner = LearnedCuts().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
+    >>> learner = LearnedThresholds().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
     Interval(value=1.0, low=0.0, high=1.0)
     """

@@ -44,13 +44,13 @@ def leaks(
     if n_rows < _LEAST_HOPEFUL:
         return []
     votes = [errors_and_finds(name)[0] for name in by_name if name.startswith("vote")]
-    told = []
+    warned = []
     for source in given if votes else ():
         errors, found = errors_and_finds(name) if (name := f"{source}_score") in by_name else (1.0, 0.0)
         if errors < (_HALF if found > _FOUND else _SUSPECT) * min(votes):
-            told.append(
-                f"candidates of {source!r} are right at their first place in {1 - errors:.1%} of the rows, "
+            warned.append(
+                f"candidates of {source!r} have a relevant first label in {1 - errors:.1%} of the rows, "
                 f"neighbours in {1 - min(votes):.1%}: did their model learn from these rows? Scores of a row "
                 "must be by models that did not see it (out-of-fold)"
             )
-    return told
+    return warned

@@ -69,7 +69,7 @@ def training_lists(
     is_given = any(scorer.proposes_given for scorer in proposers(sources))
     is_own = is_shortlisted and not is_given and not given.labels.targets
     if is_own and given.n_rows >= auto.ROWS_FOR_PROPENSITY:
-        proposed = _cut(given, data, rows, candidates, proposals, gains, fold)
+        proposed = _filtered(given, data, rows, candidates, proposals, gains, fold)
     describing, ranked = describers(sources), proposed.described
     reads_more = any(scorer.reads_names or scorer.reads_given for scorer in describing)
     seen = None if reads_more else rows_outside(data)
@@ -121,7 +121,7 @@ def _candidates(
     return candidates
 
 
-def _cut(
+def _filtered(
     given: TrainingInput,
     data: TrainingSet,
     rows: np.ndarray,
@@ -132,7 +132,7 @@ def _cut(
 ) -> Lists:
     """What a cascade leaves of the candidates: all where they are no longer than is worth it."""
     n_jobs, per_row = given.options.n_jobs, data.Y.nnz / given.n_rows
-    cut = learned_cascade(
+    out = learned_cascade(
         candidates,
         proposals,
         held_out_inv_propensity(data, rows, candidates),
@@ -143,13 +143,13 @@ def _cut(
         survivors=max(auto.LEAST_SURVIVORS, math.ceil(auto.SURVIVORS_PER_LABEL * per_row)),
         n_jobs=n_jobs,
     )
-    if cut is not None:
+    if out is not None:
         weights = weights_of_labels(data.Y)
-        cut = wide_enough(cut, proposals, data.Y[rows] > 0, inv_propensity=weights, n_jobs=n_jobs)
-    if cut is None or cut.cascade is None:
+        out = wide_enough(out, proposals, data.Y[rows] > 0, inv_propensity=weights, n_jobs=n_jobs)
+    if out is None or out.cascade is None:
         return Lists(candidates)
-    note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
-    return cut
+    note(f"cascade: {out.cascade.survivors} candidates per row get all meta-features, by held-out rows")
+    return out
 
 
 def rows_outside(data: TrainingSet) -> np.ndarray:
@@ -189,7 +189,8 @@ def _judged_on(
     is_shortlisted: bool,
     options: FitOptions,
 ) -> list[OuterPart[Any]] | Literal["nested"] | None:
-    """The parts on which quality, calibration and cuts are learned; see `metarank.scorers.crossfit`."""
+    """The parts on which estimates, calibration and thresholds are learned; see
+    `metarank.scorers.crossfit`."""
     fold = data.fold[rows]
     sizes = np.unique(fold, return_counts=True)[1]
     if len(sizes) < 2:  # described by one TrainingView, which knows nothing of these rows

@@ -40,9 +40,8 @@ def check_memory(data: TrainingSet, sources: Sequence[Source], n_pairs: int) -> 
     logger.info("memory: about %s (%s)", _text(needed), listed)
     if left is not None and needed > left:
         raise ValueError(
-            f"X must have fewer rows for this fit, which takes about {_text(needed)} of memory "
-            f"where {_text(left)} are left: {listed}. Take effort='low', a shortlister, or a smaller "
-            "shortlist_size"
+            f"this fit needs about {_text(needed)} of memory and {_text(left)} are left ({listed}): use "
+            "effort='low', a shortlister, a smaller shortlist_size, or fewer rows of X"
         )
 
 

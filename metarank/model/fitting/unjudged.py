@@ -23,8 +23,8 @@ def believed_gains(
     """The gains, with those unjudged pairs counted as relevant that are drawn as such, float32 (m,).
 
     An unjudged pair is drawn with its probability of being relevant; see `relevant_though_unlabelled`. So
-    calibration and cuts, which sum over pairs, expect what complete labels would give. A drawn pair gets the
-    median gain of the labelled ones. Labelled and rejected pairs keep their gain.
+    calibration and thresholds, which sum over pairs, expect what complete labels would give. A drawn pair
+    gets the median gain of the labelled ones. Labelled and rejected pairs keep their gain.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def believed_gains(
     probability[rejected] = 0
     drawn = hash_numbers(len(gains), seed + _DRAW_SHIFT) / 2.0**31 < probability
     note(
-        f"negatives: {np.count_nonzero(rejected)} rejected candidates; {100 * share:.0f} % of relevant pairs "
-        f"seem labelled, so that {np.count_nonzero(drawn)} unjudged ones count as relevant"
+        f"negatives: {np.count_nonzero(rejected)} rejected candidates; about {100 * share:.0f} % of "
+        f"relevant pairs are labelled, so {np.count_nonzero(drawn)} unjudged ones count as relevant"
     )
     labelled = gains[gains > 0]
     value = np.quantile(labelled, 0.5, method="lower") if len(labelled) else 0

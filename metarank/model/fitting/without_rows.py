@@ -2,7 +2,7 @@
 
 sources that read labels alone -> columns, standardised within the list of a row -> their weighted mean
 
-Nothing is cross-fitted or learned. Scores are no probabilities, and no cut is made by them.
+Nothing is cross-fitted or learned. Scores are not probabilities, and there are no thresholds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from metarank.ranker.assemble import joined_columns
 from metarank.ranker.linear_ranker import LinearRanker
 from metarank.scorers.base import LabelScorer, columns_of
 from metarank.scorers.source import describers
-from metarank.thresholds.learned_cuts import NoCuts
+from metarank.thresholds.learned_thresholds import NoThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
@@ -56,14 +56,14 @@ def fit_without_rows(given: TrainingInput) -> FittedModel:
     with as_part("indexing labels", 0.1, 0.9):
         sources = LocalStages(data, given.options.n_jobs).fit_on_all(sources)
     weights = _weights(describers(sources), data)
-    told = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
-    note(f"ranker: fixed weights, since no row has labels: {told}; scores are no probabilities")
+    shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
+    note(f"ranker: fixed weights, since no row has labels: {shown}; scores are not probabilities")
     shares = np.array(list(weights.values()))
     ranked = RankedPairs(LinearRanker.of(weights), np.zeros(0), list(weights), [], shares)
     missing = MissingPairs(*(np.zeros(0, kind) for kind in (np.int64, np.int32, np.float32)))
     no_rows = replace(given.labels, Y=given.labels.Y[:0])
     given = replace(given, X=given.X[:0], labels=no_rows, row_names=None)
-    return assembled(given, sources, ranked, Judged(NoCuts(), 0.0, 0.0, missing, {}))
+    return assembled(given, sources, ranked, Judged(NoThresholds(), 0.0, 0.0, missing, {}))
 
 
 def _label_free(given: TrainingInput, texts: LabelTexts) -> list[LabelScorer]:
@@ -73,9 +73,7 @@ def _label_free(given: TrainingInput, texts: LabelTexts) -> list[LabelScorer]:
     has["label-vectors"] = given.label_vectors is not None
     scorers = [known[name]() for name, there in has.items() if there]
     if not scorers:
-        raise ValueError(
-            "labels must have names, and X texts, or both vectors, to be compared where no row has labels"
-        )
+        raise ValueError("without Y, labels must have names and X texts, or both must have vectors")
     return scorers
 
 

@@ -79,7 +79,7 @@ class ExtraTrees(LabelScorer):
         Raises
         ------
         ValueError, TypeError
-            If `n_trees` is no positive integer, or `min_samples_leaf` not positive. scikit-learn checks
+            If `n_trees` is not a positive integer, or `min_samples_leaf` not positive. scikit-learn checks
             `max_features`.
         """
         self._check_params()

@@ -33,7 +33,7 @@ class KernelRidge(GramScorer):
 
     With the Gram matrix K of the TrainingView's rows and Y its 0/1 label matrix, the dual coefficients are
     ``A = (K + 1 + alpha m I)^-1 Y`` and the scores ``(k(x) + 1) A``, m the mean of K's diagonal;
-    the constant kernel 1 stands for the intercept. One Cholesky factorisation serves all labels.
+    the constant kernel 1 is the intercept. One Cholesky factorisation serves all labels.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class KernelRidge(GramScorer):
         "auto": the values with the least squared error on held-out folds of at most 1,000 rows of the
         TrainingView (for the linear kernel alpha is then 0.3).
     scaling : "auto", "unit" or "raw"
-        Whether distances are taken between the columns as scaled, or as the user gave them; "auto"
-        chooses along with gamma.
+        Whether distances are between scaled columns or columns as given; "auto" chooses along with
+        gamma.
     max_rows : int
         Rows the TrainingView may have; memory grows with their square.
 

@@ -36,7 +36,7 @@ class KernelSVM(GramScorer):
 
     Notes
     -----
-    Column: ``svm``. A label without relevant (or without irrelevant) rows in the view scores -1 (or 1).
+    Column: ``svm``. A label without relevant (or without irrelevant) training rows scores -1 (or 1).
 
     Examples
     --------

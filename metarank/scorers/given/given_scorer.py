@@ -251,9 +251,9 @@ class GivenScorer(LabelScorer):
         """Raise ValueError if labels alone are given after a fit with scores, or the reverse."""
         what = called(_OWN, self.given)
         if self.by_place_ is False and (_OWN, self.given) in given.unscored:
-            raise ValueError(f"{what} must hold scores, as in fit, got labels alone")
+            raise ValueError(f"{what} must hold scores, as in fit, got only labels")
         if self.by_place_ and not are_places(given.scores[self.given]):
-            raise ValueError(f"{what} must hold labels alone, best first, as in fit, got scores")
+            raise ValueError(f"{what} must hold only labels, best first, as in fit, got scores")
 
     def updated(self, view: TrainingView, *, n_jobs: int = 1) -> GivenScorer:
         """A scorer of the labels of the view. What was learned stays: a new label is as right and as often

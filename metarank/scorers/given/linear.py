@@ -32,7 +32,7 @@ _BEST = 100
 @with_parameters
 class GivenLinear(HeldOutProposals):
     """Linear scores of labels by all that others propose for the row: labels that are right where these are
-    proposed, though they may be no candidates themselves.
+    proposed, though they need not be candidates.
 
     A row's features are its 100 best candidates of each source, one feature a source and label, with the
     value ``(1 + log((n + 1) / (df + 1))) / log2(r + 2)`` at place r, for df of the n training rows with the

@@ -112,7 +112,7 @@ class PairFeatures(LabelScorer):
         """Raise ValueError if labels alone are given of a feature that had values in the fit."""
         for name in self.valued_:
             if (_OWN, name) in given.unscored:
-                raise ValueError(f"{called(_OWN, name)} must hold values, as in fit, got labels alone")
+                raise ValueError(f"{called(_OWN, name)} must hold values, as in fit, got only labels")
 
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Two columns for each feature, float32 (m,)."""

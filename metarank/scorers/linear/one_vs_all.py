@@ -1,4 +1,4 @@
-"""`OneVsAll`: a sparse linear classifier for every label, however many there are."""
+"""`OneVsAll`: a sparse linear classifier for every label."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         rare labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge,
         "binary" for the squared hinge.
     propensity : "default", "wikipedia", "amazon" or (a, b)
-        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the counts in the view. With fewer
-        than 3 rows all labels have weight 1.
+        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the counts in its training data.
+        With fewer than 3 rows all labels have weight 1.
     C : float in [1e-12, 1e6] or "auto"
         Weight of the loss; the usual penalty of ridge regression is 1 / (2 C). "auto": 1 for the squared
         hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
-        leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the view.
+        leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 training rows.
     weights_per_label : int or None
         Average number of weights that are kept per label: the largest over all labels, by absolute value
         times the square root of the root mean square of their feature. None keeps all.
@@ -78,7 +78,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     intercept_scaling : float
         Ridge: value of the constant feature whose weight gives b; 0 for b = 0.
     max_size : int
-        Ridge: largest factorisation, in rows or features, whichever are fewer: memory grows with its
+        Ridge: largest factorisation, in the smaller of rows and features: memory grows with its
         square, time with its cube. Larger problems are solved by conjugate gradients.
 
     Attributes
@@ -92,9 +92,9 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     Rows of X are used as given, whereas `Parabel` and `XReg` scale them to unit length. A longer row has more
     influence in training and larger scores, and X times s needs C / s^2. If length has no meaning, as in
     TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows have the same weight:
-    `fit` refuses a `sample_weight`.
+    `fit` takes no `sample_weight`.
 
-    Column: ``ova_<loss>``. A label without a relevant row in the view is never proposed; its score is 0
+    Column: ``ova_<loss>``. A label without a relevant training row is never proposed; its score is 0
     (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
 
     Examples
@@ -210,7 +210,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         Returns
         -------
         Candidates
-            Labels ascend within a row; see `score` for their scores. Ties at the cut go to the smaller label
+            Labels ascend within a row; see `score` for their scores. Ties at the end go to the smaller label
             id.
         """
         check_integer("k", k, 1)
@@ -221,7 +221,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
     ) -> dict[str, np.ndarray] | None:
         """Columns of the pairs of training rows, equal to those of fits without the row's fold, before
-        pruning; None but for the ridge up to `max_size`, which has a closed form.
+        pruning; None except for the ridge up to `max_size`, which has a closed form.
 
         Propensities and targets are those of the view without
         the fold.

@@ -1,4 +1,4 @@
-"""`LabelVectorScorer`: how near is a row to the vector of the label, of an encoder or a user's own?"""
+"""`LabelVectorScorer`: the similarity of a row and the vector of the label, from an encoder or given."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _check_columns(known: Known) -> None:
 
 
 class LabelVectorScorer(LabelScorer):
-    """The cosine of a row and the vector of the label, `view.label_vectors`; no row's labels are used.
+    """The cosine of a row and the vector of the label, `view.label_vectors`; labels of rows are not used.
 
-    Column: ``vector_cosine``, 0 where the row or the label has no vector but zeros. Needs the vectors of a
+    Column: ``vector_cosine``, 0 if the vector of the row or label is zero. Needs the vectors of a
     table of labels, in the space of dense X. The nearest labels are found by comparison with all of them;
     from 50,000 labels on by a FAISS graph, whose proposals are compared again.
 
@@ -86,7 +86,7 @@ class LabelVectorScorer(LabelScorer):
         return self
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
-        """The rows in the space of the vectors, float32 (n, dv), which both proposing and describing need."""
+        """The rows in the space of the vectors, float32 (n, dv)."""
         check_width(X, self.n_features_)
         return {"queries": unit_rows(LabelVectors(self.vectors_, self.start_, self.scale_).rows(X))}
 
@@ -107,7 +107,7 @@ class LabelVectorScorer(LabelScorer):
     ) -> Candidates:
         """The k labels of highest cosine for each row, ties by the smaller label.
 
-        Labels of cosine 0 or less are left out, so that a row may have fewer than k, or none. A FAISS
+        Labels of cosine 0 or less are left out: a row may have fewer than k, or none. A FAISS
         graph may miss some; the cosines are exact.
         """
         check_integer("k", k, 1)

@@ -41,7 +41,7 @@ class NameMentions(LabelScorer):
     "Mercury (planet)" as "Mercury". Columns, 0 for a label that is not mentioned:
 
     * ``mention_count``: how often it is;
-    * ``mention_alone``: the share of these places that are not within a longer name, as "salt" is within
+    * ``mention_alone``: the share of these places that are not within a longer name, such as "salt" in
       "potassium salt" if that is a name too;
     * ``mention_start``: 1 / (1 + number of words before the first place);
     * ``mention_place``: 1 - number of words before the first place / number of words;
@@ -49,10 +49,10 @@ class NameMentions(LabelScorer):
     * ``mention_words``: number of words of the name found; of several the label's own name comes before
       alternative ones and those before parts, then longer ones before shorter ones;
     * ``mention_name``: 2 for the label's name, 1 for an alternative one, 0 for a part;
-    * ``mention_labels``: how many labels are written so;
+    * ``mention_labels``: how many labels share the name;
     * ``mention_rarity``: ln((1 + n) / (1 + texts that mention it)) over the n training texts.
 
-    Labels without a training row are described like all others. The columns, and the score of proposals, are
+    Labels without training rows are described like all others. The columns, and the score of proposals, are
     the lexical evidence of MLLM, the matcher of the indexing tool Annif, which learned it from Maui (Medelyan
     and Witten 2008).
 
@@ -145,7 +145,7 @@ class NameMentions(LabelScorer):
         """At most k labels that each text mentions; ties go to the smaller label id.
 
         The score is the rarity of the name times the root of the number of its words, divided by the number
-        of labels that are written so; less, to three tenths, as its places are within longer names.
+        of labels that share it; reduced, down to three tenths, for places within longer names.
         """
         check_integer("k", k, 1)
         indptr, labels, scores = (mentions or self._mentions(X, n_jobs)).best(int(k))

@@ -1,4 +1,4 @@
-"""`NameRecord`: what the training rows tell of a label's name."""
+"""`NameRecord`: how well a label's name predicts the label in training rows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SOURCE = "label_text"
 
 
 class NameRecord(LabelScorer):
-    """How far the name of a label, `view.label_text`, is to be trusted, by the rows of the view.
+    """How reliable the name of a label, `view.label_text`, is, by the training rows.
 
-    A name that is in many rows, none of which has the label, says little. A word such as "theory" is in the
-    names of labels whose rows do not use it, a word such as "leukaemia" is not. The first is known of each
-    label, the second of each word, so that it tells of labels without a row too. Columns:
+    A name that is in many rows without the label is weak evidence. A word such as "theory" is in the names of
+    labels whose rows do not use it, a word such as "leukaemia" is not. The first is learned per label, the
+    second per word, so it also describes labels without rows. Columns:
 
-    * ``name_odds``: the sum over the words w of the name of ``log(P(w | l) / P(w))`` where the row has w, of
-      ``log((1 - P(w | l)) / (1 - P(w)))`` where it has not: the logarithm of the likelihood ratio of a naive
+    * ``name_odds``: the sum over the words w of the name of ``log(P(w | l) / P(w))`` if the row has w, of
+      ``log((1 - P(w | l)) / (1 - P(w)))`` if not: the logarithm of the likelihood ratio of a naive
       Bayes classifier. P(w) is the share of rows that have w; P(w | l) is one number for all labels with w in
       their names: of the pairs of a row and such a label of it, the share in which the row has w.
     * ``name_rows``: log(1 + number of rows that have all known words of the name).
@@ -45,13 +45,13 @@ class NameRecord(LabelScorer):
 
     Shares are smoothed: P(w | l) by four pairs and the precision by one row, with the share of all words and
     names; P(w) and the recall by half a row on either side. A label without a known word has the odds 0, and
-    no rows. Where labels have alternative names, `view.other_names`, the last three columns count the rows
-    that have all known words of any of its names.
+    no rows. With alternative names, `view.other_names`, the last three columns count the rows that have all
+    known words of any name.
 
     Notes
     -----
     The likelihood ratio of the words of names is that of the classifier of Robertson and Sparck Jones (1976)
-    with one relevance weight a word, shared by all labels that are named by it.
+    with one relevance weight per word, shared by all labels with the word in their names.
 
     Examples
     --------

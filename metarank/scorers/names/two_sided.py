@@ -1,4 +1,4 @@
-"""`TwoSided`: vectors of rows and of labels, compared as rows with labels teach."""
+"""`TwoSided`: vectors of rows and of labels, compared by a learned similarity."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class TwoSided(LabelVectorScorer):
     """The cosine of ``e W`` and ``l + o``, of a row e, the vector l of the label, and the label's offset o.
 
     The matrix W, which all labels share, and the offsets are learned by softmax over a row's relevant labels,
-    those nearest to it and some drawn at random; they start as the identity and as zeros. So a label without
-    training rows, which has no offset, is scored by its vector, and gains from what labels near to it teach.
-    Of a row without labels nothing is learned. Column: ``two_sided``. Needs `view.label_vectors`.
+    those nearest to it and some drawn at random; they start as the identity and as zeros. A label without
+    training rows has no offset; it is scored by its vector, and gains from labels near it. Rows without
+    labels are not used. Column: ``two_sided``. Needs `view.label_vectors`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class TwoSided(LabelVectorScorer):
 
     is_label_free = False
     reads_names = True
-    title: ClassVar[str] = "vectors of labels, and what rows teach of them"
+    title: ClassVar[str] = "vectors of labels, compared as learned"
     column: ClassVar[str] = "two_sided"
     saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, ("dv", "dv")))
 

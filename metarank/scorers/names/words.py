@@ -1,7 +1,7 @@
-"""`NameScorer` and `SpellingScorer`: how well do a document's words fit the label's name?
+"""`NameScorer` and `SpellingScorer`: how well a document's words fit the label's name.
 
-Label names cost no training and serve labels without a single training row;
-on label sets with a long tail they are the strongest evidence there is.
+Label names need no training and describe labels without training rows.
+On label sets with a long tail they are the strongest evidence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MATCHED = "names_matched"
 
 
 class NameScorer(LabelScorer):
-    """Evidence from the labels' names, `TrainingView.label_text`; no row's labels are used.
+    """Evidence from the labels' names, `TrainingView.label_text`; labels of rows are not used.
 
     Columns, for document x and the label's text t in one feature space:
 
@@ -39,8 +39,8 @@ class NameScorer(LabelScorer):
     * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
     * ``name_words``: number of distinct known words of t.
 
-    All are 0 for a label without a known word. Where labels have alternative names, `view.other_names`, five
-    more columns: ``best_name_cosine``, ``best_name_share``, ``best_name_weighted_share`` and
+    All are 0 for a label without a known word. If labels have alternative names, `view.other_names`, there
+    are five more columns: ``best_name_cosine``, ``best_name_share``, ``best_name_weighted_share`` and
     ``best_name_words`` of the name, alternative or not, of the highest cosine, and ``names_matched``, the
     number of names all of whose known words occur in x. Proposals then go by ``best_name_cosine``.
 
@@ -79,7 +79,7 @@ class NameScorer(LabelScorer):
     other_names_: OtherNames | None = None
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> Self:
-        """Index the labels' texts, once for all views of a fit. Returns self.
+        """Index the labels' texts, once for a fit. Returns self.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class NameScorer(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``; and
-        those of the best name where labels have several."""
+        those of the best name if labels have several."""
         check_lists(candidates, X.shape[0], self.label_text_.shape[0])
         rows = self._rows(X)
         evidence = self._index.evidence(rows, candidates.indptr, candidates.labels, n_jobs)
@@ -109,7 +109,7 @@ class NameScorer(LabelScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
         """The k labels of highest cosine for each row, exactly; the score is that cosine, of the best name.
 
-        Ties go to the smaller label id; labels of cosine 0 or less are left out, so that a row may have
+        Ties go to the smaller label id; labels of cosine 0 or less are left out: a row may have
         fewer than k, or none.
 
         Raises
@@ -153,9 +153,9 @@ class NameScorer(LabelScorer):
 class SpellingScorer(NameScorer):
     """Evidence from words that are spelled like those of the labels' names, `TrainingView.label_spelling`.
 
-    It finds labels whose names are inflected or compounded otherwise than in the document. Columns:
+    It finds labels whose names are inflected or compounded differently in the document. Columns:
     ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
-    weight; where labels have alternative names also ``best_spelling_cosine`` and ``best_spelling_share``,
+    weight; with alternative names also ``best_spelling_cosine`` and ``best_spelling_share``,
     those of the name of the highest cosine. See `metarank.data.spelling`.
 
     Examples
@@ -181,7 +181,7 @@ class SpellingScorer(NameScorer):
 
 
 def indexed_names(view: TrainingView, source: str, title: str) -> tuple[sp.csr_matrix, Any]:
-    """The texts of the labels by their name in a view, and their index, once for all views of a fit.
+    """The texts of the labels by their name in the training data, and their index, once for a fit.
 
     Raises
     ------

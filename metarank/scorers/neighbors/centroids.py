@@ -22,13 +22,13 @@ _COLUMNS = ("centroid_l2", "centroid_cosine")
 class Centroids(LabelScorer):
     """L2 and cosine distance to the label's centroid, the last two features of Yang & Gopal (2012), eq. 1.
 
-    The centroid is the mean of the label's points in the view, not re-normalised. Columns ``centroid_l2`` and
-    ``centroid_cosine``. Sparse X has sparse centroids. The sums run over the view's rows in their order, so
-    no row outside it leaves a trace, not even in the last bit.
+    The centroid is the mean of the label's training points, not re-normalised. Columns ``centroid_l2`` and
+    ``centroid_cosine``. Sparse X has sparse centroids. The sums run over the training rows in their order, so
+    no other row has any effect.
 
     Notes
     -----
-    A label without a point is as far away as a row that shares nothing with x and is as long as the longest
+    A label without points is as far away as a row that shares no feature with x and is as long as the longest
     training row: sqrt(|x|^2 + max |y|^2) and 1, as in `LabelNeighbors`.
 
     Examples

@@ -53,7 +53,7 @@ class LabelPrior(LabelScorer):
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """The float32 column ``prior`` (m,); X plays no part."""
+        """The float32 column ``prior`` (m,); X is ignored."""
         check_lists(candidates, X.shape[0], len(self.log_prior_))
         return {"prior": self.log_prior_[candidates.labels]}
 

@@ -380,7 +380,7 @@ def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
         raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
     if candidates.n_rows != n_rows:
         raise ValueError(
-            f"candidates must have one list a row of X, got {candidates.n_rows} for {n_rows} rows"
+            f"candidates must have one list per row of X, got {candidates.n_rows} for {n_rows} rows"
         )
     if candidates.n_labels != n_labels:
         raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")

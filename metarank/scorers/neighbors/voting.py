@@ -96,8 +96,8 @@ class LabelNeighbors(NeighborScorer):
 
     Notes
     -----
-    A label without a point in the view has the distances of a row that shares nothing with x and is as long
-    as the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances are limited to the
+    A label without training points has the distances of a row that shares no feature with x and is as long as
+    the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances are limited to the
     largest float32, so every value is finite.
 
     Examples
@@ -216,14 +216,14 @@ class NeighborShortlister(NeighborScorer):
         Numbers of neighbours that vote; the largest determines the shortlist.
     relevance : {"binary", "inverse-propensity"}
         Weight of a vote for label l: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels. p_l
-        comes from the counts in the view, which does not contain the training row; with fewer than 3 rows the
-        weight is 1.
+        comes from the counts in its training data, without the row itself; with fewer than 3 rows the weight
+        is 1.
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`.
     index : {"auto", "flat", "hnsw"}
         Index that finds the neighbours in dense X. "flat" compares every row. "hnsw", a graph of
         FAISS, is approximate: it proposes rows, and the core selects the nearest. "auto" is "hnsw" from
-        50,000 rows on, else "flat". With fewer than 10,000 rows every row is compared in any case.
+        50,000 rows on, otherwise "flat". With fewer than 10,000 rows every row is compared.
         In sparse X the neighbours are always exact.
 
     names : bool, default False
@@ -240,14 +240,13 @@ class NeighborShortlister(NeighborScorer):
 
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
-    Columns for each k: ``vote<k>``, the share of the neighbours with the label, and
-    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
-    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit
-    length and v the vote without the factor 1 / p_l. So a rare label gets votes from similar names, such as
-    "gene_expression_data" from "gene_expression".
+    Columns for each k: ``vote<k>``, the share of the neighbours with the label, and ``vote<k>_weighted``, the
+    vote above; 0 for a row without neighbours. With `names` also ``vote_names``: the sum of v(x, l') t_l'.t_l
+    over the other labels l', where t_l is the label's name as a row of unit length and v the vote without the
+    factor 1 / p_l. A rare label gets votes from similar names: "gene_expression_data" from "gene_expression".
 
     An approximate index misses a few per cent of the neighbours (experiments/tried.md). Its results do not
-    depend on the number of threads or the split of the batch, and never contain a row outside the view.
+    depend on the number of threads or the split of the batch, and contain only training rows.
 
     Examples
     --------
@@ -295,7 +294,7 @@ class NeighborShortlister(NeighborScorer):
         rows : int32 array (n, max(ks))
             Rows of the training set, nearest first, padded with -1.
         weights : float32 array (n, max(ks))
-            0 where there is no neighbour.
+            0 without a neighbour.
         """
         k, n_jobs, is_dense = max(self.ks), resolve_n_jobs(n_jobs), isinstance(self.rows_, DenseRows)
         if isinstance(self.rows_, DenseRows) and _has_index(self):
@@ -320,7 +319,7 @@ class NeighborShortlister(NeighborScorer):
         """float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; with `names` also
         ``vote_names``.
 
-        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
+        `neighbors` is the result of `nearest` for X, if known.
         """
         check_lists(candidates, X.shape[0], self.labels_.n_labels)
         n_jobs = resolve_n_jobs(n_jobs)
@@ -337,10 +336,10 @@ class NeighborShortlister(NeighborScorer):
         """The min(k, L) labels of each row with the largest vote, which is their share of the neighbours'
         weight, times 1 / p_l if `relevance` asks for it.
 
-        Equal votes are in order of frequency in the view, then of label id. So a row with fewer than k voted
-        labels, or without a neighbour, is completed with the most frequent labels. The score
+        Equal votes are in order of frequency in the training data, then of label id. A row with fewer than k
+        voted labels, or without neighbours, is completed with the most frequent labels. The score
         ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the TrainingView's rows.
-        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
+        `neighbors` is the result of `nearest` for X, if known.
         """
         check_integer("k", k, 1)
         n_jobs = resolve_n_jobs(n_jobs)

@@ -1,4 +1,4 @@
-"""`Hierarchy`: the label trees of an ensemble as flat arrays, learned or given by the user."""
+"""`Hierarchy`: the label trees of an ensemble as flat arrays, learned or given."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Hierarchy(Saved):
         is_child = np.ones(self.n_nodes, bool)
         is_child[roots] = False
         if not np.array_equal(np.sort(nodes), np.flatnonzero(is_child)):
-            raise ValueError("every node that is no root must be the child of exactly one slot")
+            raise ValueError("every node that is not a root must be the child of exactly one slot")
         if np.any(self.parent[is_child] >= np.flatnonzero(is_child)):
             raise ValueError("a child node must have a larger id than its parent")
         tree_of_node = np.searchsorted(roots, np.arange(self.n_nodes), side="right")
@@ -216,7 +216,7 @@ class Hierarchy(Saved):
     ) -> Hierarchy:
         """One tree from the parent of each label and of each inner node.
 
-        A label with children becomes a sibling of them, in a node of its own. Inner nodes without a label
+        A label with children becomes their sibling, in a separate node. Inner nodes without a label
         below, and those with a single child, are removed. The children of a node are its labels, ascending,
         then its inner nodes, in the order of the mapping. If several nodes have no parent, a common root is
         added.
@@ -227,7 +227,7 @@ class Hierarchy(Saved):
             Labels are the entries of `label_names` (without it, the ids 0 to L - 1); all other keys and
             values are inner nodes; None, -1 or a missing entry means no parent.
         n_labels : int or None
-            Size L of the label set, where there are no `label_names`.
+            Size L of the label set, without `label_names`.
         label_names : sequence or None
             The keys of the labels, by id.
 
@@ -273,15 +273,15 @@ def learn_hierarchy(
     """Label trees by hierarchical clustering of labels with similar training points.
 
     A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3), within a subspace of 64
-    dimensions that holds most of it, found anew for each tree, so that the trees differ. A node of more than
-    `max_leaf` labels is cut into groups of equal size, give or take one, by rounds of balanced spherical
+    dimensions that holds most of it, computed for each tree, so that trees differ. A node of more than
+    `max_leaf` labels is split into groups of equal size, up to one label, by rounds of balanced spherical
     2-means: into `branching` of them or, near the root, the fewest that need no more levels. A node of at
     most `max_leaf` labels has them as its children. Labels without a training point are in no tree. Tree t
     depends on (seed, t) and the data only.
 
     With ``balanced=False`` the groups are those of spherical k-means, of any size (Khandagale et al. 2020,
-    "Bonsai"). Where that leaves all labels in one group, and from the ninth level on, they are balanced
-    all the same.
+    "Bonsai"). If that leaves all labels in one group, and from the ninth level on, groups are
+    balanced.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def learn_hierarchy(
     Raises
     ------
     ValueError
-        If `label_vectors` are not one row a label.
+        If `label_vectors` are not one row per label.
 
     Examples
     --------
@@ -385,8 +385,8 @@ def _orthonormal(B: np.ndarray) -> np.ndarray:
 
 
 def given_label_vectors(vectors: Any, n_labels: int) -> Features:
-    """The user's own vectors, checked, one row a label, as rows of unit length or zero."""
+    """The given vectors, checked, one row per label, as rows of unit length or zero."""
     V = check_features(vectors, name="label_vectors")
     if V.shape[0] != n_labels:
-        raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
+        raise ValueError(f"label_vectors must have {n_labels} rows, one per label, got {V.shape[0]}")
     return unit_rows(V)

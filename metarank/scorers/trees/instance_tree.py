@@ -71,7 +71,7 @@ class FastXML(ShortlistingTrees):
     (Jain et al. 2016, eq. 4, with the bias treated like the other weights). A leaf holds the mean relevance
     of each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
 
-    Three things follow the authors' program (`split_node` and `calc_leaf_prob` of ``fastXML.cpp``, on the
+    Three details follow the authors' program (`split_node` and `calc_leaf_prob` of ``fastXML.cpp``, on the
     Extreme Classification Repository) rather than eq. 4: the costs that `balanced` gives, a single round of
     rankings and sides followed by a single fit of the hyperplane, and leaves of means.
 
@@ -83,9 +83,9 @@ class FastXML(ShortlistingTrees):
     n_trees : int
         Number of trees. Each starts from sides drawn with its own seed.
     max_leaf : int
-        A node of at most so many points is a leaf.
+        A node of at most this many points is a leaf.
     labels_per_leaf : int
-        Labels that a leaf keeps, those of largest mean relevance.
+        Number of labels that a leaf keeps, those of largest mean relevance.
     C : float
         Weight of the log loss; 1 is the published value. Larger values give more features per node, and
         deeper and larger trees. On held-out rows of three sets, 1.5 had a better P@5 (on two of them with a
@@ -207,7 +207,7 @@ class FastXML(ShortlistingTrees):
         -------
         Candidates
             Labels ascend within a row. The score is the mean over trees, which estimates the relevance of the
-            label; with binary relevance, its probability. Ties at the cut go to the smaller label id.
+            label; with binary relevance, its probability. Ties at the end go to the smaller label id.
         """
         check_integer("k", k, 1)
         rows = self._unit_parts(X)

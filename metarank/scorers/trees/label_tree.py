@@ -71,7 +71,7 @@ _PRUNED_OF_GRADES = 0.2
 
 @with_parameters
 class LabelTree(PointProposer, ShortlistingTrees):
-    """The common base of `Parabel` and `XReg`."""
+    """The base class of `Parabel` and `XReg`."""
 
     n_trees: int = 3
     branching: int = 16
@@ -265,7 +265,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
             Labels ascend within a row, as in a CSR matrix; ``Ranking.from_scores(found, k=5)`` orders them by
             score. The score is the mean over trees of the path's probability, times the largest relevance of
             the label in training. With the logistic loss it estimates the relevance. With a hinge loss it
-            orders labels, but is not a probability. Ties at the cut go to the
+            orders labels, but is not a probability. Ties at the end go to the
             smaller label id.
         """
         check_integer("k", k, 1)
@@ -301,8 +301,8 @@ class LabelTree(PointProposer, ShortlistingTrees):
         """float32 columns (m,): the log-probability of each pair, for the ensemble and, if there are several,
         for each tree.
 
-        They are what the beam search has seen: a label that it does not reach has the probability of its path
-        as far as it was followed, times that of an edge of margin -1. A row whose candidates are all labels
+        They come from the beam search: a label that it does not reach has the probability of its path as far
+        as the search followed it, times that of an edge of margin -1. A row whose candidates are all labels
         is followed to all of them. The smallest value is -80, which labels without a training point get.
         """
         rows, indptr, labels = self._pairs(X, candidates)

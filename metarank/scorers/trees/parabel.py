@@ -25,8 +25,8 @@ class Parabel(LabelTree):
     max_leaf : int
         Largest number of labels of a leaf, 1 to 256.
     balanced : bool
-        Whether the children of a node have equally many labels. False groups labels by k-means, however many
-        come together. With ``branching=100`` these are the trees of Bonsai (Khandagale et al. 2020).
+        Whether the children of a node have equally many labels. False groups labels by k-means, in groups
+        of any size. With ``branching=100`` these are the trees of Bonsai (Khandagale et al. 2020).
     beam : int
         Open nodes kept at each level of the search.
     loss : {"squared_hinge", "hinge", "logistic"}
@@ -48,7 +48,7 @@ class Parabel(LabelTree):
 
     Notes
     -----
-    What else the solver needs are constants of `metarank.scorers.trees.label_tree`, by loss. Rows of X are
+    Other settings of the solver are constants of `metarank.scorers.trees.label_tree`, by loss. Rows of X are
     scaled to unit length. Relevance > 0 counts as 1. Labels without a training point are never proposed. As a
     source of `MetaRanker` its columns are ``parabel`` (log-probability) and ``parabel1`` ... for each tree.
 

@@ -24,7 +24,7 @@ def nested_of_mapping(
     """
     if label_names is None:
         if n_labels is None:
-            raise ValueError("a mapping needs label_names or n_labels to tell labels from inner nodes")
+            raise ValueError("a mapping needs label_names or n_labels to separate labels from inner nodes")
         check_integer("n_labels", n_labels, 0)
         label_names = range(n_labels)
     elif n_labels is not None and n_labels != len(label_names):

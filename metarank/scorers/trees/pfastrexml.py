@@ -25,15 +25,15 @@ class PfastreXML(TailReranking, PfastXML):
         alpha log P + (1 - alpha) log P_tail
 
     where P is the mean relevance divided by its maximum, and P_tail that of
-    `metarank.scorers.trees.tail.TailClassifiers`. What is not among the parameters below is as in
-    `FastXML`; `relevance` is "inverse-propensity" by default.
+    `metarank.scorers.trees.tail.TailClassifiers`. Other parameters are as in `FastXML`; `relevance` is
+    "inverse-propensity" by default.
 
     Parameters
     ----------
     alpha : float in (0, 1] or "auto"
         1 is PfastXML itself; the paper uses 0.8. "auto" is the alpha with the largest mean of PSP@1, 3 and 5
         (WP for other relevances) on a fifth of the rows, with ten trees grown without them; features that no
-        other row has are left out of these rows, as new rows do not have them. It is the best value itself,
+        other row has are left out of these rows, as new rows do not have them. It is the best value,
         unlike in `metarank.scorers.trees.tail_reranking.choose_alpha`.
     gamma : float > 0
         How fast P_tail falls with the distance. Far from all means, log P_tail is -gamma / 2 |x - mu_l|^2, so
@@ -49,7 +49,7 @@ class PfastreXML(TailReranking, PfastXML):
     Attributes
     ----------
     alpha_ : float
-        The weight in use; 1 if it is to be chosen with fewer than 10 rows.
+        The weight in use; 1 for "auto" with fewer than 10 rows.
     tail_ : TailClassifiers or None
 
     Examples

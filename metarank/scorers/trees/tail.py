@@ -46,15 +46,15 @@ class TailClassifiers(LabelScorer):
         P_tail(l | x) = 1 / (1 + exp(gamma / 2 |x - mu_l|^2))
 
     One column, ``tail_log_probability``: log P_tail, at most -log 2. `rerank_with_tail` of
-    `metarank.metrics.rerank` combines it with predicted relevances. Grades play no part.
+    `metarank.metrics.rerank` combines it with predicted relevances. Grades are ignored.
 
-    Where labels have names, a mean may be drawn towards the name: with t_l the name of label l in the
+    If labels have names, a mean may be drawn towards the name: with t_l the name of label l in the
     features of X, `TrainingView.label_text`, of unit length, and N_l the number of its points,
 
         mu_l = (sum_i y_il x_i + kappa t_l) / (N_l + kappa)
 
-    so that the name counts as `name_weight` = kappa points more. It helps most where points are few, and it
-    is all that is known of a label without any.
+    The name counts as `name_weight` = kappa more points. It helps most with few points; a label without
+    points has only its name.
 
     The mean is the limit, if all points are far from mu_l, of eq. 6, the maximum of the likelihood;
     `experiments/tried.md` compares them.
@@ -73,8 +73,8 @@ class TailClassifiers(LabelScorer):
     name_weight : float in [0, 1e6] or "auto"
         How many points the name of a label counts for; 0 leaves names out. "auto" is the one of 0, 1/4, 1/2,
         1 and 2 whose nearest labels have the largest PSP@5 on a fifth of the rows, with means of the others;
-        1 with fewer than 10 rows. It is 0 where names are not known or X is dense, where
-        another number than 0 is refused.
+        1 with fewer than 10 rows. It is 0 if names are not known or X is dense; other numbers are then an
+        error.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class TailClassifiers(LabelScorer):
 
     @property
     def reads_names(self) -> bool:  # type: ignore[override]
-        """True where names count, which "auto" knows once it is `tuned`."""
+        """Whether names count; "auto" is decided by `tuned`."""
         return asks_for_names(self.name_weight)
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> TailClassifiers:
@@ -199,7 +199,7 @@ class TailClassifiers(LabelScorer):
         Returns
         -------
         Candidates
-            Labels ascend within a row; the score is log P_tail. Ties at the cut go to the smaller label id.
+            Labels ascend within a row; the score is log P_tail. Ties at the end go to the smaller label id.
             Of dense X all labels share a feature.
         """
         check_integer("k", k, 1)
@@ -226,13 +226,13 @@ class TailClassifiers(LabelScorer):
 
 
 def check_name_weight(value: Any) -> None:
-    """Refuses what is neither a number of points that a name counts for, nor "auto"."""
+    """Raises unless it is a number of points or "auto"."""
     if not (isinstance(value, str) and value == "auto"):
         check_real("name_weight", value, 0, _MOST_NAME_WEIGHT, "a number in [0, 1e6] or 'auto'")
 
 
 def asks_for_names(name_weight: Any) -> bool:
-    """Whether names are to count in any case, by a weight of their own."""
+    """Whether a weight for names is given."""
     return not isinstance(name_weight, str) and name_weight > 0
 
 

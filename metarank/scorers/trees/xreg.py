@@ -57,12 +57,11 @@ class XReg(TailReranking, LabelTree):
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`, applied to the training counts.
     normalize : {"global", "label", "auto"}
-        By which maximum relevances are divided: that of all labels (section 4.2), or each label by its own.
-        Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
-        shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
-        probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
-        relevances divided by their own maxima the logistic loss too: the first
-        is taken unless another is clearly better.
+        The maximum that relevances are divided by: that of all labels (section 4.2), or that of each label.
+        If the relevance of a label is constant, as with inverse propensities, "label" gives shares of 0 and
+        1: the trees are then those of `Parabel`, fast to train, and the search weights the probability of a
+        label by its relevance. "auto" tries both on a fifth of the rows, and for constant relevances also
+        the logistic loss: it takes "global" unless another is clearly better.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
@@ -74,10 +73,10 @@ class XReg(TailReranking, LabelTree):
         of a label that with the largest mean of WP-l@1, 3 and 5; 1 with fewer than 10 rows. The scores then
         order labels, but no longer estimate the relevance. None is plain XReg.
     name_weight : float in [0, 1e6] or "auto"
-        For how many training points the name of a label counts in its tail classifier, see
-        `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 with fewer than 10 rows and
-        where names are not known: `fit` takes them from a Dataset with `label_names` and `feature_names`, or
-        from the TrainingView. ``tail_.name_weight_`` is what was chosen.
+        The number of training points that the name of a label counts for in its tail classifier, see
+        `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 with fewer than 10 rows or
+        without names: `fit` takes them from a Dataset with `label_names` and `feature_names`, or
+        from the TrainingView. ``tail_.name_weight_`` is the choice.
     loss : {"auto", "logistic", "squared_hinge"}
         "auto" is logistic where shares are graded, else squared hinge, which cannot learn grades.
     n_trees, branching, max_leaf, balanced, beam, C, prune : see `Parabel`
@@ -234,7 +233,7 @@ class XReg(TailReranking, LabelTree):
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
-        """As `Parabel.shortlist`. XReg-t re-ranks the 100 best labels and then cuts them to k."""
+        """As `Parabel.shortlist`. XReg-t re-ranks the 100 best labels and then keeps k."""
         if self._plain:
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from metarank.thresholds import LearnedCuts
+from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.view import fold_of_rows
 
@@ -84,6 +84,8 @@ def learned(
         held_out, scores = (logit(np.clip(part, _LEAST, 1 - _LEAST)) for part in (held_out, scores))
     pairs, new = Candidates.all_labels(*Y.shape), Candidates.all_labels(*scores.shape)
     fold = fold_of_rows(len(Y), 5, seed)
-    learner = LearnedCuts().fit(pairs, held_out.ravel(), Y.astype(np.float32).ravel(), fold=fold, seed=seed)
-    kept = {metric: learner.cut(new, scores.ravel(), cut) for metric, cut in CUTS.items()}
+    learner = LearnedThresholds().fit(
+        pairs, held_out.ravel(), Y.astype(np.float32).ravel(), fold=fold, seed=seed
+    )
+    kept = {metric: learner.keep(new, scores.ravel(), cut) for metric, cut in CUTS.items()}
     return {metric: cut.reshape(scores.shape) for metric, cut in kept.items()}

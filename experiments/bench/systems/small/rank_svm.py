@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from metarank.thresholds.instance_cut import best_thresholds
+from metarank.thresholds.instance_threshold import best_thresholds
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.candidates import Candidates
 from systems.small.base import Baseline, Features, Scorer

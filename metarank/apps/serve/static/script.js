@@ -1,7 +1,7 @@
 "use strict";
 const at = (id) => document.getElementById(id);
 let facts = null;
-const SILENT = "The service did not answer; try again.";
+const SILENT = "The service did not answer. Try again.";
 let latest = 0; // the question whose answer is shown; an earlier one that comes late is dropped
 
 // An element of text and children; nothing that came from outside becomes markup.
@@ -34,7 +34,7 @@ async function ask(path, body) {
   if (response.ok) return reply;
   if (response.status === 401) {
     at("access").hidden = false;
-    throw new Unknown(token ? "This is not the token of this service." : "This service asks for its token.");
+    throw new Unknown(token ? "This is not the token of this service." : "This service needs its token.");
   }
   const again = response.headers.get("Retry-After");
   throw new Error(reply.error + (again ? ` (try again in ${again} s)` : ""));
@@ -49,7 +49,7 @@ function instance() {
     try {
       return JSON.parse(trimmed);
     } catch {
-      throw new Error("What begins with [ or { must be JSON, and this is not.");
+      throw new Error("Input that begins with [ or { must be JSON.");
     }
   }
   const parts = trimmed.split(/[\s,;]+/).filter(Boolean);
@@ -77,7 +77,7 @@ function breakable(name) {
   return parts.slice(0, -1);
 }
 
-// A model without training rows has no probabilities, and no cuts.
+// A model without training rows has no probabilities and no thresholds.
 const decides = () => facts.optimize.length > 0;
 
 function row(entry, place, asked) {
@@ -136,7 +136,7 @@ function reasons(found) {
     );
     parts.push(make("h3", "", "Nearest training rows with this label (distance)"), make("table", "", make("tbody", "", ...near)));
   }
-  const place = `Place ${found.rank} of ${found.n_candidates} candidates, by the score.`;
+  const place = `Rank ${found.rank} of ${found.n_candidates} candidates.`;
   parts.push(make("p", "note", place));
   return parts;
 }
@@ -147,15 +147,15 @@ function show(reply, asked, took) {
   list.replaceChildren();
   const kept = ranking.filter((entry) => entry.kept).length;
   ranking.forEach((entry, i) => list.append(row(entry, i + 1, asked)));
-  const cut = at("optimize").value;
+  const metric = at("optimize").value;
   at("status").textContent =
-    (reply.without_evidence[0] ? `The model knows nothing of this ${facts.input === "text" ? "text" : "row"}: its labels are guesses, by their frequency. ` : "") +
+    (reply.without_evidence[0] ? `The model knows nothing of this ${facts.input === "text" ? "text" : "row"}: its labels are in order of frequency. ` : "") +
     `${ranking.length} label${ranking.length === 1 ? "" : "s"} by score, in ${Math.round(took)} ms; ` +
     (decides()
-      ? `the cut for ${cut} keeps ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
-        "The bars show the probability, by which it decides; open a label for its reasons."
-      : "the scores are no probabilities, since the model has no training rows; open a label for its reasons.") +
-    (facts.propensity_weight > 0 ? " The order also leans towards rare labels." : "");
+      ? `the thresholds for ${metric} keep ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
+        "The bars show probabilities, on which thresholds are based. Open a label for its reasons."
+      : "scores are not probabilities, since the model has no training rows. Open a label for its reasons.") +
+    (facts.propensity_weight > 0 ? " The ranking has a rare-label boost." : "");
   at("answer").hidden = false;
   const first = list.querySelector("details");
   if (first) first.open = true;

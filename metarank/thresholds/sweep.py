@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Sweep:
-    """Scores sorted downwards within groups: every prefix that ends before a smaller score is a cut.
+    """Scores sorted downwards within groups: each prefix that ends before a smaller score has a threshold.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ class Sweep:
         self.starts: NDArray[np.intp] = np.flatnonzero(first)
         self.within: NDArray[np.intp] = np.cumsum(first) - 1
         self.last: NDArray[np.bool_] = np.append(first[1:], True)
-        # Equal scores are kept or cut together.
+        # Equal scores are kept or dropped together.
         self._ends = self.last | np.append(self.z[1:] != self.z[:-1], True)
         self.groups: np.ndarray = group[self.starts]
         self.n_groups: int = n_groups
         self.count: NDArray[np.int64] = np.arange(1, len(z) + 1) - self.starts[self.within]
 
     def prefix_sums(self, y: np.ndarray) -> np.ndarray:
-        """For each cut, in sorted order, the sum of `y` over the pairs kept."""
+        """For each threshold, in sorted order, the sum of `y` over the pairs kept."""
         sums = np.concatenate([[0.0], np.cumsum(y[self.order])])
         return sums[1:] - sums[self.starts][self.within]
 
@@ -54,9 +54,9 @@ class Sweep:
         with np.errstate(invalid="ignore"):
             middle = low + (high - low) / 2
         # Between neighbouring numbers there may be none; an infinite score stands alone.
-        cut = np.where(np.isfinite(high), np.where(middle > low, middle, high), np.inf)
+        between = np.where(np.isfinite(high), np.where(middle > low, middle, high), np.inf)
         out = np.full(self.n_groups, np.nan)
-        out[self.groups] = np.where(best > floor, cut, np.inf)
+        out[self.groups] = np.where(best > floor, between, np.inf)
         return out
 
     def best_f1(self, y: np.ndarray, missed: float = 0.0) -> np.ndarray:
@@ -74,8 +74,8 @@ class Sweep:
         return self.best(f1, 0.0)
 
     def greatest_f1(self, y: np.ndarray, prior: float, weight: float) -> np.ndarray:
-        """float64 (n_groups,): the greatest F1 of all cuts of each group, the one that keeps nothing among
-        them, drawn towards `prior` as by `weight` pairs; `prior` for a group without pairs."""
+        """float64 (n_groups,): the greatest F1 of each group over all thresholds, with one that keeps
+        nothing. It is drawn towards `prior` as by `weight` pairs; a group without pairs has `prior`."""
         totals = self.totals(y)
         f1 = (2 * self.prefix_sums(y) + weight * prior) / (self.count + totals[self.within] + weight)
         f1 = np.where(self._ends, f1, 0.0)

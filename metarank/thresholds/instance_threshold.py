@@ -9,8 +9,8 @@ import numpy as np
 from metarank import _core
 from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
-from metarank.thresholds.cuts import Cut
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.rules import Threshold
 
 # Sorted top scores that predict the threshold where a column for each label would be too many.
 _TOP = 20
@@ -19,15 +19,15 @@ _RIDGE = 1e-6
 _F1 = ("micro-f1", "macro-f1", "example-f1")
 
 
-class InstanceCut(Cut):
+class InstanceThreshold(Threshold):
     """Keep a pair whose score is at least the threshold that its row's scores predict.
 
     The scores of a row are its calibrated probabilities rescaled to sum to one. The target t_i is
-    the cut that minimises false positives plus false negatives on row i, and ``t = w . scores + b``
+    the threshold that minimises false positives plus false negatives on row i, and ``t = w . scores + b``
     is fitted by linear least squares: from the scores of all labels, in their order, where each list
-    is full and there are ten rows a label; otherwise from the 20 best, sorted. Of equally good cuts the
-    one that keeps most labels is learned for F1, which is greatest there, and the one of the widest gap
-    for other metrics.
+    is full and there are ten rows per label; otherwise from the 20 best, sorted. Of equally good
+    thresholds, F1 takes the one that keeps most labels, where it is greatest; other metrics take the one of
+    the widest gap.
     """
 
     family = "instance"
@@ -36,7 +36,7 @@ class InstanceCut(Cut):
     weights: Annotated[np.ndarray, Array("", np.float64)]
     bias: Annotated[float, Number("", floats="extended")]
 
-    def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
+    def fit(self, lists: ScoredLists, metric: str) -> InstanceThreshold:
         n, n_labels = lists.n_rows, lists.candidates.n_labels
         self.by_label = lists.candidates.is_full and n >= _ROWS_PER_LABEL * n_labels
         filled = np.diff(lists.candidates.indptr) > 0
@@ -56,13 +56,13 @@ class InstanceCut(Cut):
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         scores = rescaled(lists.probabilities, lists.row, lists.n_rows)
-        width = len(self.weights)  # labels that came after training are not looked at
+        width = len(self.weights)  # labels added after training are ignored
         X = self._inputs(scores, lists, width)
         t = _core.linear_scores(X, np.zeros(width), self.weights, self.bias, 1)
         return scores >= t[lists.row]
 
     def _inputs(self, scores: np.ndarray, lists: ScoredLists, width: int) -> np.ndarray:
-        """float32 (n, width): what predicts each row's threshold; labels that are no candidates score 0."""
+        """float32 (n, width): what predicts each row's threshold; labels that are not candidates score 0."""
         place = lists.labels if self.by_label else lists.rank
         out = np.zeros((lists.n_rows, width), np.float32)
         inside = place < width
@@ -88,9 +88,8 @@ def best_thresholds(scores: np.ndarray, lists: ScoredLists, *, for_f1: bool = Fa
 
     A threshold lies half-way between the last score above it and the first below. Above the best score the
     gap reaches to 1.2 times that score, below the last score to 0. A row without pairs gets 0. Among equally
-    good thresholds the one with the widest gap wins. For F1 it is the one that keeps most labels: of equally
-    many mistakes, its F1 is greatest; and a row that has a relevant pair keeps one at least, since F1 is 0
-    without.
+    good thresholds the one with the widest gap wins. For F1 the one that keeps most labels wins, since its
+    F1 is greatest; and a row with a relevant pair keeps at least one, since F1 is 0 otherwise.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ def best_thresholds(scores: np.ndarray, lists: ScoredLists, *, for_f1: bool = Fa
     gap = high - low
     possible = (np.arange(width + 1) <= sizes[:, None]) & (gap > 0)
     if for_f1:
-        # But where no cut keeps anything, as scores are 0.
+        # Unless no threshold keeps anything, as scores are 0.
         possible[:, 0] &= (lists.relevant_per_row == 0) | ~possible[:, 1:].any(axis=1)
     saved[~possible] = -np.inf
     best = possible & (saved == saved.max(axis=1, keepdims=True))

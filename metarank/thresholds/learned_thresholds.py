@@ -1,4 +1,4 @@
-"""`LearnedCuts`: from out-of-fold scores to probabilities and label sets."""
+"""`LearnedThresholds`: from out-of-fold scores to probabilities and label sets."""
 
 from __future__ import annotations
 
@@ -16,86 +16,94 @@ from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Each, Flag, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.calibration import Calibrator
-from metarank.thresholds.cuts import Cut, ExpectedF1Cut, GlobalCut, HalfCut, HalfF1Cut, LabelCut
-from metarank.thresholds.decisions import Costs, RowQuality
+from metarank.thresholds.costs import Costs
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
-from metarank.thresholds.instance_cut import InstanceCut
+from metarank.thresholds.instance_threshold import InstanceThreshold
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.row_quality import RowQuality
+from metarank.thresholds.rules import (
+    ExpectedF1Threshold,
+    GlobalThreshold,
+    HalfF1Thresholds,
+    HalfThreshold,
+    LabelThresholds,
+    Threshold,
+)
 from metarank.thresholds.set_metrics import METRICS, check_metric, quality
-from metarank.thresholds.subset import SubsetCut
+from metarank.thresholds.subset import SubsetThreshold
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 
-_FAMILIES: dict[str, Callable[[], Cut]] = {
-    "instance": InstanceCut,
-    "label": LabelCut,
-    "half-f1": HalfF1Cut,
-    "global": GlobalCut,
-    "expected-f1": ExpectedF1Cut,
+_FAMILIES: dict[str, Callable[[], Threshold]] = {
+    "instance": InstanceThreshold,
+    "label": LabelThresholds,
+    "half-f1": HalfF1Thresholds,
+    "global": GlobalThreshold,
+    "expected-f1": ExpectedF1Threshold,
 }
 # A value, and the ends of an interval about it.
 _Interval: TypeAlias = tuple[float, float, float]
 THRESHOLDS = ("auto", *_FAMILIES)
 
-# Labels with this many relevant rows are trusted half as far as their calibrated probabilities.
+# A label with this many relevant rows counts them half, and its calibrated probabilities half.
 _LABEL_SHRINKAGE = 100.0
-# The cut that is best for a metric where probabilities are right.
-_DEFAULTS: dict[str, Callable[[], Cut]] = {
-    "micro-f1": lambda: GlobalCut(plug_in=True),
-    "macro-f1": HalfF1Cut,
-    "example-f1": ExpectedF1Cut,
-    "hamming": HalfCut,
-    "subset-accuracy": SubsetCut,
+# The rule that is best for a metric where probabilities are right.
+_DEFAULTS: dict[str, Callable[[], Threshold]] = {
+    "micro-f1": lambda: GlobalThreshold(plug_in=True),
+    "macro-f1": HalfF1Thresholds,
+    "example-f1": ExpectedF1Threshold,
+    "hamming": HalfThreshold,
+    "subset-accuracy": SubsetThreshold,
 }
-_CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
-# A challenger must beat the default by so many standard errors; with fewer,
+_CHALLENGERS: tuple[Callable[[], Threshold], ...] = (GlobalThreshold, LabelThresholds, InstanceThreshold)
+# A challenger must beat the default by this many standard errors; with fewer,
 # chance chooses more often than merit.
 _STANDARD_ERRORS = 2.0
 _BOOTSTRAPS = 100
 _SELECTION_FOLDS = 5
 _SELECTION_PAIRS = 200_000
 _REFUSAL = (
-    "this model has no training rows, so that its scores are no probabilities and cut no label sets: rank "
-    "orders the labels, and partial_fit(X, Y), with rows whose labels are known, teaches the rest"
+    "this model has no training rows, so it has no probabilities and no thresholds: use rank, which orders "
+    "the labels, or partial_fit(X, Y), with rows whose labels are known, to train the rest"
 )
 # Keeps the folds of this module apart from those that made the scores.
 _SEED_SHIFT = 1_000_003
 
 
-class LearnedCuts(Saved):
-    """Calibrates scores and learns one cut for each of five metrics.
+class LearnedThresholds(Saved):
+    """Calibrates scores and learns one threshold for each of five metrics.
 
     Parameters
     ----------
     threshold : str
-        A family of cuts for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
+        A family of thresholds for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
         2012, section 2.3), "label", "half-f1", "global" or "expected-f1"; or "auto",
-        which takes for each metric the answer that is optimal where probabilities are right
+        which takes for each metric the rule that is optimal where probabilities are right
 
-        - micro-F1: one cut, of greatest expected F1;
-        - macro-F1: a cut for each label, of greatest F1 with shrunk relevance where all labels are compared
-          for each row, otherwise at half of the F1 that the label can reach;
+        - micro-F1: one threshold, of greatest expected F1;
+        - macro-F1: a threshold for each label: of greatest F1 with shrunk relevance where all labels are
+          compared for each row, otherwise half of the F1 that the label can reach;
         - example-F1: for each row the set of greatest expected F1;
         - Hamming loss: probability 0.5;
         - subset accuracy: the most probable label set,
 
-        unless a cut learned on the labels alone ("global", "label", "instance") beats it in
+        unless a threshold learned on the labels alone ("global", "label", "instance") beats it in
         cross-validation by more than two standard errors (checked up to 200,000 pairs).
     in_order : bool
-        Whether the scores order a list, so that no label is more probable than one above it: neighbours whose
-        calibrated probabilities rise share their mean. It takes scores that are comparable between labels.
+        Whether no label may be more probable than one above it: neighbours whose calibrated probabilities
+        rise share their mean. The scores must be comparable between labels.
 
     Attributes
     ----------
     calibrator_ : Calibrator
-    cuts_ : dict of metric to Cut
+    by_metric_ : dict of metric to Threshold
     held_out_ : dict of metric to (value, low, high)
-        Value of each metric on rows that the cuts were not learned on, with the middle 95 % of bootstraps
-        over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
+        Value of each metric on rows that its threshold was not learned on, with the middle 95 % of bootstraps
+        over rows. Present where `threshold="auto"` compared thresholds. Hamming loss is given as a loss.
     guarantees_ : Guarantees or None
         Recall and precision that can be guaranteed. None where `missed` is not given by row.
     row_quality_ : RowQuality
-        What precision, recall and F1 of a row's label set are to be expected.
+        The expected precision, recall and F1 of a row's label set.
 
     Examples
     --------
@@ -104,8 +112,8 @@ class LearnedCuts(Saved):
     >>> pairs = Candidates.all_labels(200, 3)
     >>> scores = rng.normal(size=600)
     >>> gains = (scores + rng.normal(size=600) > 1).astype(np.float32)
-    >>> learner = LearnedCuts("global").fit(pairs, scores, gains, fold=np.arange(200) % 5)
-    >>> int(learner.cut(pairs, scores, "micro-f1").sum()), int(gains.sum())
+    >>> learner = LearnedThresholds("global").fit(pairs, scores, gains, fold=np.arange(200) % 5)
+    >>> int(learner.keep(pairs, scores, "micro-f1").sum()), int(gains.sum())
     (178, 137)
     """
 
@@ -113,7 +121,7 @@ class LearnedCuts(Saved):
     in_order: Annotated[bool, Flag("")]
     calibrator_: Annotated[Calibrator, Object("", Calibrator)]
     held_out_: Annotated[dict[str, _Interval], Each("", List("", Number(""), 3, into=tuple), METRICS)]
-    cuts_: Annotated[dict[str, Cut], Each("", Object("", Cut), METRICS, every=True)]
+    by_metric_: Annotated[dict[str, Threshold], Each("", Object("", Threshold), METRICS, every=True)]
     guarantees_: Annotated[Guarantees | None, Object("", Guarantees, optional=True)]
     row_quality_: Annotated[RowQuality, Object("", RowQuality)]
 
@@ -136,8 +144,8 @@ class LearnedCuts(Saved):
         group: np.ndarray | None = None,
         draws_whole_groups: bool = False,
         confidence: float = CONFIDENCE,
-    ) -> LearnedCuts:
-        """Learn the calibration and the cuts of all metrics.
+    ) -> LearnedThresholds:
+        """Learn the calibration and the thresholds of all metrics.
 
         Parameters
         ----------
@@ -182,28 +190,28 @@ class LearnedCuts(Saved):
             lists = ScoredLists(candidates, logits, relevant, of_row, missed_of_label)
             judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
             parts = _parts(lists, judge) if self.threshold == "auto" and relevant.any() else []
-            self.cuts_, self.held_out_ = {}, {}
+            self.by_metric_, self.held_out_ = {}, {}
             for number, metric in enumerate(METRICS):
                 report(metric, 0.3 + 0.7 * number / len(METRICS))
                 if not relevant.any():
-                    nothing = self.cuts_[metric] = GlobalCut()  # which keeps nothing
+                    nothing = self.by_metric_[metric] = GlobalThreshold()  # which keeps nothing
                     nothing.threshold, nothing.keep_best = np.inf, False
                 elif self.threshold != "auto":
-                    self.cuts_[metric] = _FAMILIES[self.threshold]().fit(lists, metric)
+                    self.by_metric_[metric] = _FAMILIES[self.threshold]().fit(lists, metric)
                 else:
                     best, values = _choose(metric, lists, parts, seed, drawn)
-                    self.cuts_[metric] = best().fit(lists, metric)
+                    self.by_metric_[metric] = best().fit(lists, metric)
                     if len(values):
                         self.held_out_[metric] = _interval(metric, values)
-            self.row_quality_ = RowQuality.learned(lists, self.cuts_["micro-f1"].keep(lists))
+            self.row_quality_ = RowQuality.learned(lists, self.by_metric_["micro-f1"].keep(lists))
             self.guarantees_ = None
             if isinstance(missed, np.ndarray):
                 self.guarantees_ = Guarantees(confidence).fit(lists, missed, drawn, seed)
         return self
 
     def check_metric(self, optimize: Any) -> str | Costs:
-        """The name of the metric to cut for, None means "micro-f1", or the costs; ValueError for an unknown
-        one, and for a guarantee that cannot be kept."""
+        """The name of the metric, None means "micro-f1", or the costs; ValueError for an unknown name, and
+        for a guarantee that cannot be kept."""
         metric = check_metric(optimize)
         if isinstance(metric, Costs):
             return metric
@@ -216,22 +224,22 @@ class LearnedCuts(Saved):
     def probabilities(
         self, candidates: Candidates, scores: np.ndarray, known: np.ndarray | None = None
     ) -> NDArray[np.float32]:
-        """Calibrated probabilities of relevance, float32 (m,). `known` float64 (m,) are log-odds that stand
-        in place of calibrated ones, NaN where there are none."""
+        """Calibrated probabilities of relevance, float32 (m,). `known` float64 (m,) are log-odds that
+        replace the calibrated ones, NaN where there are none."""
         return logistic(self.logits(candidates, scores, known)).astype(np.float32)
 
-    def cut(
+    def keep(
         self, candidates: Candidates, scores: np.ndarray, metric: str | Costs, known: np.ndarray | None = None
     ) -> NDArray[np.bool_]:
-        """bool (m,): the pairs kept by the cut learned for a metric, by costs, or that keep a guarantee such
-        as "recall>=0.9". Each row is judged by itself; `known` as in `probabilities`."""
+        """bool (m,): the pairs kept for a metric, by costs, or for a guarantee such as "recall>=0.9". Each
+        row is decided separately; `known` as in `probabilities`."""
         metric = self.check_metric(metric)
         lists = ScoredLists(candidates, self.logits(candidates, scores, known))
         if isinstance(metric, Costs):
             return metric.keep(lists)
         if (wish := parse_wish(metric)) and self.guarantees_ is not None:
             return self.guarantees_.keep(lists, wish)
-        return self.cuts_[metric].keep(lists)
+        return self.by_metric_[metric].keep(lists)
 
     def expected(
         self, candidates: Candidates, scores: np.ndarray, kept: np.ndarray, known: np.ndarray | None = None
@@ -257,7 +265,7 @@ class LearnedCuts(Saved):
     @property
     def scores_per_logit(self) -> float:
         """Score difference of one unit of log-odds, by the first step of the calibration; 0 if the scores
-        carry no information, or rank in reverse."""
+        hold no information, or rank in reverse."""
         slope = self.calibrator_.platt_.slope
         return 1 / slope if slope > 1e-9 else 0.0
 
@@ -270,18 +278,18 @@ class LearnedCuts(Saved):
         return (logits - self.calibrator_.platt_.offset) * per_logit
 
     def summary(self) -> str:
-        """The family of each metric's cut, on one line."""
-        return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
+        """The family of each metric's threshold, on one line."""
+        return ", ".join(f"{metric}: {rule.family}" for metric, rule in self.by_metric_.items())
 
 
-class NoCuts(LearnedCuts):
-    """What stands for cuts and probabilities where no row taught any: it refuses whatever needs them.
+class NoThresholds(LearnedThresholds):
+    """Takes the place of thresholds and probabilities in a model without training rows, and refuses both.
 
     Examples
     --------
-    >>> NoCuts().check_metric("micro-f1")
+    >>> NoThresholds().check_metric("micro-f1")
     Traceback (most recent call last):
-    ValueError: this model has no training rows, so that its scores are no probabilities ...
+    ValueError: this model has no training rows, so it has no probabilities and no thresholds: ...
     """
 
     saved: ClassVar[Spec] = Spec()
@@ -320,7 +328,7 @@ def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray |
 def _parts(lists: ScoredLists, fold: np.ndarray) -> list[tuple[ScoredLists, ScoredLists, np.ndarray]]:
     """For each fold the lists outside and inside, and where the pairs inside stand, bool (m,).
 
-    None of them where pairs are too few or too many to judge cuts.
+    Empty where pairs are too few or too many to compare thresholds.
     """
     few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
     if few or len(lists.logits) > _SELECTION_PAIRS:
@@ -338,16 +346,16 @@ def _choose(
     parts: list[tuple[ScoredLists, ScoredLists, np.ndarray]],
     seed: int,
     group: np.ndarray | None,
-) -> tuple[Callable[[], Cut], np.ndarray]:
+) -> tuple[Callable[[], Threshold], np.ndarray]:
     """The default of a metric, or a challenger that clearly beats it on held-out rows.
 
-    With what it attains there, and its bootstraps, which draw rows, or groups (n,) where these are given;
-    nothing where there are no parts to judge by.
+    Also its values there: the metric, and its bootstraps, which draw rows, or groups (n,) where these are
+    given; empty without parts.
     """
     best = _DEFAULTS[metric]
     if metric == "macro-f1" and lists.candidates.is_full:
-        # Of each label there are many pairs, and a cut may follow it.
-        best = partial(LabelCut, _LABEL_SHRINKAGE)
+        # Each label has many pairs, enough for a threshold of its own.
+        best = partial(LabelThresholds, _LABEL_SHRINKAGE)
     if not parts:
         return best, np.zeros(0)
     n = lists.n_rows
@@ -357,7 +365,7 @@ def _choose(
         weight = weight[:, first[number]]
     weight = np.concatenate([np.ones((1, n)), weight.astype(np.float64)])
 
-    def held_out(make: Callable[[], Cut]) -> np.ndarray:
+    def held_out(make: Callable[[], Threshold]) -> np.ndarray:
         kept = np.zeros(len(lists.logits), bool)
         for outside, inside, pairs in parts:
             kept[pairs] = make().fit(outside, metric).keep(inside)

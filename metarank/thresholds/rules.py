@@ -1,4 +1,4 @@
-"""`Cut`, a rule that keeps some pairs of each ranked list, and the families of short ones."""
+"""`Threshold`: a rule that keeps some pairs of each ranked list; and its simple families."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from metarank.thresholds.lists import ScoredLists, positions, saved_labels
 from metarank.thresholds.set_metrics import quality
 
 
-class Cut(Saved, ABC):
-    """A rule learned on training lists for one metric and applied to each new list by itself."""
+class Threshold(Saved, ABC):
+    """A rule that is learned on training lists for one metric, and applied to each new list separately."""
 
     family: ClassVar[str]
 
     @abstractmethod
-    def fit(self, lists: ScoredLists, metric: str) -> Cut:
+    def fit(self, lists: ScoredLists, metric: str) -> Threshold:
         """Learn from lists with relevance, for a metric of `objectives.METRICS`."""
 
     @abstractmethod
     def keep(self, lists: ScoredLists) -> np.ndarray:
-        """bool (m,): the pairs that get a yes."""
+        """bool (m,): the pairs that are kept."""
 
 
-# Logits tried where the best cut has no simple sweep: the scores are calibrated, so it lies among them.
+# Logits tried where the best threshold has no simple sweep: scores are calibrated, so it lies among them.
 _GRID = np.linspace(-6.0, 6.0, 97)
 
 
-class GlobalCut(Cut):
+class GlobalThreshold(Threshold):
     """Keep the pairs whose logit is at least t.
 
     Where no training row is empty, micro-F1 and the two families of F1 per label also keep the best
@@ -55,7 +55,7 @@ class GlobalCut(Cut):
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
 
-    def fit(self, lists: ScoredLists, metric: str) -> GlobalCut:
+    def fit(self, lists: ScoredLists, metric: str) -> GlobalThreshold:
         self.keep_best: bool = lists.never_empty
         if self.plug_in or metric == "micro-f1":
             y = lists.probabilities if self.plug_in else lists.truth.astype(np.float64)
@@ -74,21 +74,21 @@ class GlobalCut(Cut):
         return kept | (lists.rank == 0) if self.keep_best else kept
 
 
-class HalfCut(Cut):
+class HalfThreshold(Threshold):
     """Keep pairs with a probability above 0.5: optimal for Hamming loss where probabilities are right."""
 
     family = "half"
 
     saved: ClassVar[Spec] = Spec()
 
-    def fit(self, lists: ScoredLists, metric: str) -> HalfCut:
+    def fit(self, lists: ScoredLists, metric: str) -> HalfThreshold:
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         return lists.logits >= 0
 
 
-class LabelThresholds:
+class ByLabel:
     """Keep a pair whose logit is at least the threshold of its label, and perhaps the best pair of each row.
 
     `thresholds` holds those of the labels in `index`, and behind them that of all others.
@@ -103,7 +103,7 @@ class LabelThresholds:
         return kept | (lists.rank == 0) if self.keep_best else kept
 
 
-# What such a cut saves of them.
+# What such a rule saves.
 BY_LABEL: tuple[Field, ...] = (
     saved_labels("index"),
     Array("thresholds", np.float64, ("labels+1",), floats="extended"),
@@ -111,14 +111,14 @@ BY_LABEL: tuple[Field, ...] = (
 )
 
 
-class LabelCut(LabelThresholds, Cut):
+class LabelThresholds(ByLabel, Threshold):
     """Keep a pair whose logit is at least t_l, the threshold of its label (SCut; Yang 2001).
 
     For F1 metrics t_l maximises the label's F1 with relevance ``a y + (1 - a) p``, p the calibrated
     probability and ``a = N_l / (N_l + shrinkage)``: labels with few relevant rows trust p. For
     Hamming loss and subset accuracy t_l makes the fewest mistakes with the same relevance. Labels
     that are never a training candidate get the threshold of greatest expected micro-F1.
-    Where no training row is empty, F1 cuts also keep the best label of each row.
+    Where no training row is empty, thresholds for F1 also keep the best label of each row.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class LabelCut(LabelThresholds, Cut):
     def __init__(self, shrinkage: float = 0.0) -> None:
         self.shrinkage = shrinkage
 
-    def fit(self, lists: ScoredLists, metric: str) -> LabelCut:
+    def fit(self, lists: ScoredLists, metric: str) -> LabelThresholds:
         counts_f1 = metric.endswith("f1")
         self.keep_best: bool = counts_f1 and lists.never_empty
         self.index, group = lists.known
@@ -144,37 +144,37 @@ class LabelCut(LabelThresholds, Cut):
             trust[:] = 1.0
         y = trust[group] * lists.truth + (1 - trust[group]) * lists.probabilities
         sweep = lists.sweep(by_label=True, keep_best=self.keep_best)
-        elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
+        elsewhere = GlobalThreshold(plug_in=True).fit(lists, "micro-f1").threshold
         self.thresholds: np.ndarray = np.append(
             sweep.best_f1(y) if counts_f1 else sweep.fewest_mistakes(y), elsewhere
         )
         return self
 
 
-# So many pairs of a label weigh as much as what all labels reach together: held-out rows of five sets of
-# 1,900 to 46,000 labels like 3 to 10.
+# The F1 of all labels together weighs as much as this many pairs of a label. On held-out rows of five sets
+# of 1,900 to 46,000 labels, 3 to 10 were best.
 _PRIOR = 5.0
 
 
-class HalfF1Cut(LabelThresholds, Cut):
+class HalfF1Thresholds(ByLabel, Threshold):
     """Keep a pair whose probability is at least half of its label's F1.
 
-    Where probabilities are right, the cut of greatest expected F1 keeps what is above half of that F1
-    (Lipton, Elkan & Narayanaswamy 2014, theorem 1). F1 of a label is the greatest, over all cuts, of
+    Where probabilities are right, the threshold of greatest expected F1 is half of that F1 (Lipton, Elkan &
+    Narayanaswamy 2014, theorem 1). F1 of a label is the greatest, over all thresholds, of
 
         (2 sum_kept p + 5 F) / (count_kept + sum p + 5)
 
-    with p the calibrated probabilities of its training pairs and F twice the probability at which one cut
-    for all labels has the greatest mean of expected F1. So a label with a handful of pairs, of which the
-    best cut would be chance, follows the others, and a label without any has F. Where no training row is
-    empty, the best label of each row is kept as well.
+    with p the calibrated probabilities of its training pairs and F twice the probability at which one
+    threshold for all labels has the greatest mean of expected F1. The threshold of a label with few pairs
+    would be chance, so it follows the others; a label without pairs has F. Where no training row is empty,
+    the best label of each row is kept as well.
     """
 
     family = "half-f1"
 
     saved: ClassVar[Spec] = Spec(*BY_LABEL)
 
-    def fit(self, lists: ScoredLists, metric: str) -> HalfF1Cut:
+    def fit(self, lists: ScoredLists, metric: str) -> HalfF1Thresholds:
         self.keep_best: bool = lists.never_empty
         self.index, _ = lists.known
         sweep, p = lists.sweep(by_label=True, keep_best=self.keep_best), lists.probabilities
@@ -184,16 +184,16 @@ class HalfF1Cut(LabelThresholds, Cut):
         return self
 
 
-# Labels of a row looked at one by one; those behind count by their sum.
+# Labels of a row that count one by one; those behind count by their sum.
 _MAX_SIZE = 25
 
 
-class ExpectedF1Cut(Cut):
+class ExpectedF1Threshold(Threshold):
     """Keep the k best pairs of a row, k maximising ``E[2 |kept & relevant| / (|kept| + |relevant|)]``.
 
     Labels are assumed independent given their calibrated probabilities, so both counts are
     Poisson-binomial. The value is exact up to 25 candidates a row. Relevant labels beyond the 25th, and those
-    that are no candidates, count as a Poisson variable. The empty set, whose value is the probability that
+    that are not candidates, count as a Poisson variable. The empty set, whose value is the probability that
     no label is relevant, is allowed where some training row is empty.
     """
 
@@ -202,7 +202,7 @@ class ExpectedF1Cut(Cut):
     unseen: Annotated[float, Number("", 0)]
     keep_best: Annotated[bool, Flag("")]
 
-    def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
+    def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Threshold:
         self.keep_best: bool = lists.never_empty
         self.unseen = lists.n_missed / max(1, lists.n_rows)
         return self
