@@ -94,8 +94,9 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows have the same weight:
     `fit` refuses a `sample_weight`.
 
-    Column: ``ova_<loss>``. A label without a relevant row in the view is never proposed; its score is 0
-    (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
+    Column: ``one-vs-all <loss>: score``. A label without a relevant row in the view is never proposed; its
+    score is 0 (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before
+    pruning.
 
     Examples
     --------
@@ -126,7 +127,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     @property
     def column(self) -> str:
         """Name of the score."""
-        return f"ova_{self.loss}"
+        return f"one-vs-all {self.loss.replace('_', ' ')}: score"
 
     def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         if sample_weight is not None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank._util.printable import ordinal
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Csr, Field, Group, Ids, Known, Object, Params, Rows
 from metarank.persist.spec import Spec
@@ -48,7 +49,9 @@ Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Neighbours that a scorer, a saved one too, may ask for.
 _MOST_NEIGHBORS = 1 << 16
 
-_BY_NAME = "vote_names"
+# The sources of the columns of `LabelNeighbors` and `NeighborShortlister`.
+NEAREST, NEIGHBORS = "label's nearest rows", "neighbors"
+_BY_NAME = f"{NEIGHBORS}: vote of similar names"
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
 
@@ -90,9 +93,10 @@ class LabelNeighbors(NeighborScorer):
     metrics : sequence of {"l2", "l1", "cosine"}
         Cosine distance is 1 - cos; 1 where either vector is zero.
     columns : {"summary", "raw"}
-        "raw": the k distances of each metric, ascending: ``l2_nn1`` ... ``l2_nn<k>``; with the two columns
-        of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5, 10, 20, 50, 100 below k
-        and k itself (``l2_nn3``), and means of the first 3, 5, 10, 20, 50, 100 below k and k (``l2_mean5``).
+        "raw": the k distances of each metric, ascending: ``label's nearest rows: 1st L2 distance`` and so on;
+        with the two columns of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5,
+        10, 20, 50, 100 below k and k itself, and the means of the first 3, 5, 10, 20, 50, 100 below k and k
+        (``label's nearest rows: mean of 5 L2 distances``).
 
     Notes
     -----
@@ -109,7 +113,8 @@ class LabelNeighbors(NeighborScorer):
     >>> view = TrainingSet(X, Y, np.zeros(3, np.int32)).view()
     >>> near = LabelNeighbors(k=2, metrics=("l2",), columns="raw").fit(view)
     >>> near.score(np.zeros((1, 2), np.float32), Candidates.all_labels(1, 2))
-    {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
+    {"label's nearest rows: 1st L2 distance": array([3., 1.], dtype=float32),
+     "label's nearest rows: 2nd L2 distance": array([4., 1.], dtype=float32)}
     """
 
     k: int = 10
@@ -189,8 +194,13 @@ def _statistics(k: int, columns: str) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 @lru_cache(maxsize=64)
 def _named(metrics: tuple[str, ...], orders: tuple[int, ...], means: tuple[int, ...]) -> tuple[str, ...]:
-    statistics = [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
-    return tuple(f"{metric}_{name}" for metric in metrics for name in statistics)
+    """The names of the columns."""
+    names: list[str] = []
+    for metric in metrics:
+        shown = metric if metric == "cosine" else metric.upper()
+        names += [f"{NEAREST}: {ordinal(j)} {shown} distance" for j in orders]
+        names += [f"{NEAREST}: mean of {j} {shown} distances" for j in means]
+    return tuple(names)
 
 
 def _has_index(of: Any) -> bool:
@@ -228,7 +238,8 @@ class NeighborShortlister(NeighborScorer):
 
     names : bool, default False
         Whether to compare the name of a label with the names of the neighbours' labels, in the column
-        ``vote_names``. It has no effect if names are not known (`TrainingView.label_text`).
+        ``neighbors: vote of similar names``. It has no effect if names are not known
+        (`TrainingView.label_text`).
 
     Notes
     -----
@@ -240,11 +251,11 @@ class NeighborShortlister(NeighborScorer):
 
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
-    Columns for each k: ``vote<k>``, the share of the neighbours with the label, and
-    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
-    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit
-    length and v the vote without the factor 1 / p_l. So a rare label gets votes from similar names, such as
-    "gene_expression_data" from "gene_expression".
+    Columns for each k: ``neighbors: vote of <k>``, the share of the neighbours with the label, and
+    ``neighbors: weighted vote of <k>``, the vote above; 0 for a row without neighbours. With `names` also
+    ``neighbors: vote of similar names``: the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is
+    the label's name as a row of unit length and v the vote without the factor 1 / p_l. So a rare label gets
+    votes from similar names, such as "gene_expression_data" from "gene_expression".
 
     An approximate index misses a few per cent of the neighbours (experiments/tried.md). Its results do not
     depend on the number of threads or the split of the batch, and never contain a row outside the view.
@@ -317,8 +328,7 @@ class NeighborShortlister(NeighborScorer):
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> dict[str, np.ndarray]:
-        """float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; with `names` also
-        ``vote_names``.
+        """The columns, float32 (m,): two for each k, and with `names` one more.
 
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
@@ -358,7 +368,7 @@ class NeighborShortlister(NeighborScorer):
         return Planned(core, self._columns() + [_BY_NAME] * named)
 
     def _columns(self) -> list[str]:
-        return [f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")]
+        return [f"{NEIGHBORS}: {vote} of {k}" for k in self.ks for vote in ("vote", "weighted vote")]
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {} if self.label_text_ is None else {"label_text": self.label_text_}
