@@ -186,22 +186,21 @@ def test_neighbors_of_names_the_nearest_points():
     for kind in ("dense", "sparse"):
         data, Q = problem(kind)
         view = data.without_fold(0)
-        scorer = LabelNeighbors(k=3).fit(view)
         indptr, rows = view.rows_by_label
         for metric, distances in all_distances(data.X, Q).items():
+            scorer = LabelNeighbors(k=3, metrics=(metric,)).fit(view)
             for label in range(L):
                 points = rows[indptr[label] : indptr[label + 1]]
-                got, far = scorer.neighbors_of(Q[:1], label, k=4, metric=metric)
+                got, far = scorer.neighbors_of(Q[:1], label, k=4)
                 want = points[np.argsort(distances[0, points], kind="stable")][:4]
                 assert got.tolist() == want.tolist()
                 np.testing.assert_allclose(far, distances[0, want], rtol=1e-5, atol=1e-5)
     for asked, message in (
-        ((Q[:2], 0, "l2"), "X must be one row, got 2"),
-        ((Q[:1], L, "l2"), "label must lie in"),
-        ((Q[:1], 0, "l3"), "metric must be among"),
+        ((Q[:2], 0), "X must be one row, got 2"),
+        ((Q[:1], L), "label must lie in"),
     ):
         with pytest.raises(ValueError, match=message):
-            scorer.neighbors_of(*asked[:2], metric=asked[2])
+            scorer.neighbors_of(*asked)
 
 
 def test_ties_go_to_the_smaller_row():

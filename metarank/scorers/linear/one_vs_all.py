@@ -160,7 +160,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
         penalty = 1 / (2 * C)
         with single_threaded_blas():
-            if SharedRidge.size(extended) > self.max_size:
+            if min(extended.shape) > self.max_size:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
             elif view.mask.all():  # what the held-out scores were made from
                 W = self._shared_ridge(view, penalty, n_jobs).weights(targets, density, view.seed, n_jobs)
@@ -265,7 +265,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         view = data.view()
         self._check_params()
         extended = self._extended(data.X)
-        if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
+        if self.loss != "ridge" or min(extended.shape) > self.max_size:
             return None
         penalty = 1 / (2 * self._tuned_C(view, n_jobs))
         ridge = self._shared_ridge(view, penalty, n_jobs)

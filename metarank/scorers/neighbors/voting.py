@@ -24,6 +24,7 @@ from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
 from metarank.scorers.neighbors.training_rows import (
     METRICS,
+    Asked,
     DenseRows,
     LabelRows,
     TrainingRows,
@@ -128,22 +129,16 @@ class LabelNeighbors(NeighborScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,) by name, metric by metric, distances before means."""
         check_lists(candidates, X.shape[0], self.labels_.n_labels)
-        orders, means = self._statistics()
-        metrics = tuple(self.metrics)
-        values = self.rows_.label_neighbors(
-            X, candidates, self.labels_, metrics, orders, means, resolve_n_jobs(n_jobs)
-        )
-        return dict(zip(_named(metrics, orders, means), values))
+        n_threads = resolve_n_jobs(n_jobs)
+        values = self.rows_.label_neighbors(X, candidates, self.labels_, self._asked, n_threads)
+        return dict(zip(_named(*self._asked), values))
 
     def planned(self) -> Planned | None:
-        columns = (tuple(self.metrics), *self._statistics())
-        core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*columns))
-        return Planned(core, list(_named(*columns)))
+        core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*self._asked))
+        return Planned(core, list(_named(*self._asked)))
 
-    def neighbors_of(
-        self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The training points of a label nearest to one row.
+    def neighbors_of(self, X: Features, label: int, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The training points of a label nearest to one row, by the first of `metrics`.
 
         Parameters
         ----------
@@ -151,8 +146,6 @@ class LabelNeighbors(NeighborScorer):
         label : int
         k : int, optional
             At most this many; `k` of the scorer by default.
-        metric : str, optional
-            The first of `metrics` by default.
 
         Returns
         -------
@@ -161,15 +154,12 @@ class LabelNeighbors(NeighborScorer):
         distances : float32 array of the same length
         """
         k = self.k if k is None else k
-        metric = next(iter(self.metrics)) if metric is None else metric
         check_integer("k", k, 1)
         if X.shape[0] != 1:
             raise ValueError(f"X must be one row, got {X.shape[0]}")
         if not 0 <= label < self.labels_.n_labels:
             raise ValueError(f"label must lie in [0, {self.labels_.n_labels}), got {label}")
-        if metric not in METRICS:
-            raise ValueError(f"metric must be among {sorted(METRICS)}, got {metric!r}")
-        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
+        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, next(iter(self.metrics)), 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
     def _check_params(self) -> None:
@@ -179,8 +169,9 @@ class LabelNeighbors(NeighborScorer):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
         check_choice("columns", self.columns, ("summary", "raw"))
 
-    def _statistics(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return _statistics(self.k, self.columns)
+    @property
+    def _asked(self) -> Asked:
+        return (tuple(self.metrics), *_statistics(self.k, self.columns))
 
 
 @lru_cache(maxsize=64)
