@@ -39,6 +39,18 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def ordinal(n: int) -> str:
+    """A place as it is read.
+
+    Examples
+    --------
+    >>> [ordinal(n) for n in (1, 2, 3, 11, 1022)]
+    ['1st', '2nd', '3rd', '11th', '1,022nd']
+    """
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
+
+
 def plain_table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, rule: bool = False) -> str:
     """Columns under a head, two blanks between: the first left, the others right; `rule` draws a line below.
 

@@ -92,9 +92,9 @@ def row_columns(X: Features, sources: Sequence[Source], proposals: Sequence[Cand
         if filled.any():
             greatest[filled] = np.maximum.reduceat(scores, part.indptr[:-1][filled])
         total = np.bincount(part.row_of_pair, scores, n).astype(np.float32)
-        columns.append({f"row_sum({name})": total, f"row_max({name})": greatest})
+        columns.append({f"row: sum of scores ({name})": total, f"row: best score ({name})": greatest})
     if not isinstance(X, np.ndarray):
-        columns.append({"row_entries": np.diff(X.indptr).astype(np.float32)})
+        columns.append({"row: number of features": np.diff(X.indptr).astype(np.float32)})
     return joined_columns(columns)[0]
 
 

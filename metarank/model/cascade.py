@@ -219,8 +219,8 @@ def proposal_table(
         ABSENT,
         n_jobs,
     )
-    names = [f"{what}_{i}" for i in range(len(proposals)) for what in ("score", "place")]
-    names.append("rarity")
+    names = [f"source {i + 1}: {what}" for i in range(len(proposals)) for what in ("score", "rank")]
+    names.append("label frequency: log inverse propensity")
     return FeatureTable(values, names, candidates)
 
 

@@ -46,6 +46,7 @@ from metarank.thresholds.set_metrics import METRICS
 from metarank.thresholds.set_sizes import ANY_SIZE, SetSizes
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
+from metarank.types.feature_table import RELATIVE
 from metarank.types.given import Given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
@@ -224,7 +225,7 @@ class FittedModel(Saved):
         raw = self.raw_columns if self.standardizes else None
         scaled = [j for j, name in enumerate(named) if raw is None or name in raw]
         names = [name for name in named if raw is None or name in raw]
-        names += [f"z({name})" for name in named] if self.standardizes else []
+        names += [name + RELATIVE for name in named] if self.standardizes else []
         in_core = sum(len(known[i].columns) for i in describes)
         if names != list(self.feature_columns) or len(named) > in_core:
             return None

@@ -90,9 +90,7 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
     return values, names
 
 
-def check_weights(
-    weights: Any, n_objectives: int, *, names: Sequence[str] | None = None, name: str = "weights"
-) -> np.ndarray:
+def check_weights(weights: Any, n_objectives: int, *, names: Sequence[str] | None = None) -> np.ndarray:
     """Weights of the objectives, float64 (K,); None means ones.
 
     Parameters
@@ -116,11 +114,11 @@ def check_weights(
         known = list(names or [])
         for key in weights:
             if key not in known:
-                raise ValueError(f"{name} must name objectives of {known}, got {key!r}")
+                raise ValueError(f"weights must name objectives of {known}, got {key!r}")
         weights = [weights.get(key, 0.0) for key in known]
-    values = check_numbers(weights, name, n_objectives)
+    values = check_numbers(weights, "weights", n_objectives)
     if (values < 0).any() or values.sum() == 0:
-        raise ValueError(f"{name} must be >= 0 and not sum to 0, got {values.tolist()}")
+        raise ValueError(f"weights must be >= 0 and not sum to 0, got {values.tolist()}")
     return values
 
 

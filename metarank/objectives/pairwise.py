@@ -83,22 +83,9 @@ class AucPairs:
             raise ValueError(f"{name} is constant{shown}: no AUC exists")
 
     def gradients(
-        self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1
+        self, scores: np.ndarray, *, surrogate: str = "", with_loss: bool = True, n_jobs: int = 1
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """(loss, gradient, hessian) at finite float64 scores (n,); the loss is 0 where it is not wanted."""
-        return self._ask(scores, self.surrogate, with_loss, n_jobs)
-
-    def lost(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
-        """1 - AUC: the cost-weighted share of pairs in the wrong order, a tie one half; exact."""
-        return self._ask(scores, "step", True, n_jobs)[0]
-
-    def area(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
-        """The AUC itself."""
-        return 1.0 - self.lost(scores, n_jobs=n_jobs)
-
-    def _ask(
-        self, scores: np.ndarray, surrogate: str, with_loss: bool, n_jobs: int
-    ) -> tuple[float, np.ndarray, np.ndarray]:
         return _core.auc_gradients(
             scores=scores,
             target=self.target,
@@ -106,10 +93,18 @@ class AucPairs:
             indptr=self.indptr,
             costs=self.costs,
             difference=self.cost == "difference",
-            surrogate=surrogate,
+            surrogate=surrogate or self.surrogate,
             with_loss=with_loss,
             n_threads=n_jobs,
         )
+
+    def lost(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
+        """1 - AUC: the cost-weighted share of pairs in the wrong order, a tie one half; exact."""
+        return self.gradients(scores, surrogate="step", n_jobs=n_jobs)[0]
+
+    def area(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
+        """The AUC itself."""
+        return 1.0 - self.lost(scores, n_jobs=n_jobs)
 
 
 def auc_gradients(

@@ -9,7 +9,7 @@ import numpy as np
 from metarank import _core
 from metarank._util.threads import resolve_n_jobs
 from metarank.types.candidates import Candidates
-from metarank.types.feature_table import FeatureTable
+from metarank.types.feature_table import RELATIVE, FeatureTable
 
 
 def joined_columns(
@@ -17,13 +17,13 @@ def joined_columns(
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The columns of several scorers under distinct names, and the names of those of classifiers.
 
-    Two scorers may both give a `name`; the later becomes `name#2`.
+    Two scorers may both give a `name`; the later becomes `name #2`.
 
     Examples
     --------
     >>> a, b = {"score": np.zeros(1)}, {"score": np.ones(1)}
     >>> joined_columns([a, b], [False, True])
-    ({'score': array([0.]), 'score#2': array([1.])}, ['score#2'])
+    ({'score': array([0.]), 'score #2': array([1.])}, ['score #2'])
     """
     joined: dict[str, np.ndarray] = {}
     of_classifiers = []
@@ -31,7 +31,7 @@ def joined_columns(
         for name, values in own.items():
             unique, n = name, 2
             while unique in joined:
-                unique, n = f"{name}#{n}", n + 1
+                unique, n = f"{name} #{n}", n + 1
             joined[unique] = values
             if i < len(is_classifier) and is_classifier[i]:
                 of_classifiers.append(unique)
@@ -49,7 +49,8 @@ def assemble(
     """Stack named columns (m,) and, beside each, its value standardised within the row's candidate list.
 
     Distances are not comparable across instances; their place within an
-    instance's own list is. The standardised twin of ``name`` is ``z(name)``.
+    instance's own list is. The standardised twin of ``name`` is
+    ``name (relative)``.
 
     Parameters
     ----------
@@ -89,5 +90,5 @@ def assemble(
             if not np.isfinite(column).all():
                 raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity") from None
         raise
-    twins = [f"z({name})" for name in names] if standardize else []
+    twins = [name + RELATIVE for name in names] if standardize else []
     return FeatureTable(values, [names[j] for j in own] + twins, candidates)

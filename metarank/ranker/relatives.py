@@ -8,14 +8,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import RELATIVE
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.ragged import extreme_of_rows, found_at, row_of_entries
 
 KINDS = ("parent", "child", "sibling", "related")
-OF_LABELS = ("label_depth", "label_specificity")
+OF_LABELS = ("label hierarchy: depth", "label hierarchy: specificity")
 # Evidence that grows with the likelihood of a label: the first present of each group is passed on.
-_BASES = (("vote100_weighted", "vote30_weighted", "vote10_weighted"), ("best_name_cosine", "name_cosine"))
-_NAME = re.compile(rf"(?:z\()?(({'|'.join(KINDS)})\((.+?)\)|{'|'.join(OF_LABELS)})\)?")
+_BASES = (
+    tuple(f"neighbors: weighted vote of {k}" for k in (100, 30, 10)),
+    ("label name: cosine, best name", "label name: cosine"),
+)
+_NAME = re.compile(rf"({'|'.join(KINDS)}) labels: .+|{'|'.join(OF_LABELS)}")
 
 
 def wanted_columns(
@@ -31,7 +35,7 @@ def wanted_columns(
     """
     bases = [next((name for name in group if name in columns), None) for group in (classifiers, *_BASES)]
     kinds = [kind for kind in KINDS if labels.has_relatives(kind)]
-    return [f"{kind}({base})" for base in bases if base is not None for kind in kinds] + [
+    return [_of_relatives(kind, base) for base in bases if base is not None for kind in kinds] + [
         *(OF_LABELS if labels.has_relatives("parent") else ())
     ]
 
@@ -41,11 +45,15 @@ def known_columns(columns: Iterable[str]) -> list[str]:
 
     Examples
     --------
-    >>> known_columns(["prior", "parent(score)", "z(parent(score))", "z(label_depth)"])
-    ['parent(score)', 'label_depth']
+    >>> known_columns(["score", "parent labels: score", "parent labels: score (relative)"])
+    ['parent labels: score']
     """
-    matches = [_NAME.fullmatch(name) for name in columns]
-    return list(dict.fromkeys(match[1] for match in matches if match is not None))
+    plain = dict.fromkeys(name.removesuffix(RELATIVE) for name in columns)
+    return [name for name in plain if _NAME.fullmatch(name)]
+
+
+def _of_relatives(kind: str, base: str) -> str:
+    return f"{kind} labels: {base.replace(': ', ', ')}"
 
 
 def relatives_columns(
@@ -56,29 +64,30 @@ def relatives_columns(
 ) -> dict[str, np.ndarray]:
     """The columns of relatives, float32 (m,).
 
-    ``parent(c)`` is the greatest value of the column c among the parents of the label that are candidates of
-    the row; ``child``, ``sibling`` (labels that share a parent) and ``related`` likewise. Where none of them
-    is a candidate, it is the least value of c in the list. ``label_depth`` and ``label_specificity`` are
-    those of `LabelDescriptions`. Each depends on the row's own list alone.
+    ``parent labels: c`` is the greatest value of the column c among the parents of the label that are
+    candidates of the row; ``child``, ``sibling`` (labels that share a parent) and ``related`` likewise. Where
+    none of them is a candidate, it is the least value of c in the list. The depth and the specificity of a
+    label in its hierarchy are those of `LabelDescriptions`. Each depends on the row's own list alone.
 
     Parameters
     ----------
-    wanted : names of columns, such as "parent(score)"
+    wanted : names of columns, such as "parent labels: score"
     columns : mapping of name to array (m,)
     candidates : Candidates with m pairs
     labels : LabelDescriptions
     """
     out: dict[str, np.ndarray] = {}
     links = {}
+    bases = {name.replace(": ", ", "): values for name, values in columns.items()}
     for name in wanted:
-        kind, _, base = name.removesuffix(")").partition("(")
-        if kind in OF_LABELS:
-            values = labels.depth if kind == "label_depth" else labels.specificity
+        kind, _, base = name.partition(" labels: ")
+        if name in OF_LABELS:
+            values = labels.depth if name == OF_LABELS[0] else labels.specificity
             out[name] = values[candidates.labels].astype(np.float32)
             continue
         if kind not in links:
             links[kind] = _links(kind, candidates, labels)
-        values = np.asarray(columns[base], np.float32)
+        values = np.asarray(bases[base], np.float32)
         pair, other = links[kind]
         of_relatives = _best_of_others(other, values[pair]) if kind == "sibling" else values[other]
         best = np.full(len(values), -np.inf, np.float32)

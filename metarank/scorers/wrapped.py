@@ -18,6 +18,7 @@ from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates, canonical_csr
+from metarank.types.feature_table import qualified
 from metarank.types.label_names import OtherNames
 from metarank.types.label_table import relabeled
 from metarank.types.ragged import extreme_of_rows
@@ -39,7 +40,7 @@ class WrappedScorer(LabelScorer):
     scorer_ : LabelScorer
         Fitted.
     prefix : str
-        The part; column names begin with it.
+        The part, which stands in parentheses in the names of columns.
     """
 
     scorer: LabelScorer
@@ -88,14 +89,14 @@ class WrappedScorer(LabelScorer):
         return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs, **shared))
 
     def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {f"{self.prefix}: {name}": values for name, values in columns.items()}
+        return {qualified(name, self.prefix): values for name, values in columns.items()}
 
     def _restored(self) -> None:
         self.scorer_ = self.scorer
 
 
 class BlockScorer(WrappedScorer, HeldOutProposals):
-    """A scorer that sees one block; its columns are named ``<block>: <column>``.
+    """A scorer that sees one block; its columns are named like ``label centroid (<block>): L2 distance``.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class BlockScorer(WrappedScorer, HeldOutProposals):
     >>> data = TrainingSet(X, Y, np.zeros(3), blocks=blocks)
     >>> scorer = BlockScorer(scorer=Centroids(), block="place").fit(data.view())
     >>> list(scorer.score(X, Candidates.all_labels(3, 2)))
-    ['place: centroid_l2', 'place: centroid_cosine']
+    ['label centroid (place): L2 distance', 'label centroid (place): cosine distance']
     """
 
     columns_: BlockColumns
@@ -165,7 +166,7 @@ class BlockScorer(WrappedScorer, HeldOutProposals):
         of_block = planned(self.scorer_, own.is_dense)
         if of_block is None or of_block.block is not None:
             return None
-        columns = [f"{self.prefix}: {name}" for name in of_block.columns]
+        columns = [qualified(name, self.prefix) for name in of_block.columns]
         return Planned(of_block.core, columns, (own.start, own.stop, own.is_dense))
 
     def score_held_out(
@@ -230,7 +231,8 @@ def _check_columns(known: Known) -> None:
 
 
 class ObjectiveScorer(WrappedScorer, HeldOutColumns):
-    """A scorer that is fitted on one objective's labels; its columns are named ``<objective>: <column>``.
+    """A scorer that is fitted on one objective's labels; its columns are named like
+    ``label frequency (<objective>): log share``.
 
     Examples
     --------
@@ -240,7 +242,7 @@ class ObjectiveScorer(WrappedScorer, HeldOutColumns):
     >>> data = TrainingSet(np.ones((2, 1), np.float32), clicks, np.zeros(2), targets={"clicks": clicks})
     >>> scorer = ObjectiveScorer(scorer=LabelPrior(), objective="clicks").fit(data.view())
     >>> list(scorer.score(data.X, Candidates.all_labels(2, 1)))
-    ['clicks: prior']
+    ['label frequency (clicks): log share']
     """
 
     saved: ClassVar[Spec] = Spec(

@@ -10,6 +10,46 @@ from metarank.types.candidates import Candidates
 
 # Columns of pairs, by name.
 Columns = dict[str, np.ndarray]
+# A column is named "source: what", such as "neighbors: vote of 10". Ends the name of one whose values are
+# standardised within the row's candidates.
+RELATIVE = " (relative)"
+LEGEND = "(relative): in standard deviations from the mean of the row's candidates"
+
+
+def qualified(name: str, part: str) -> str:
+    """The name of a column of which the source sees a part of the data alone.
+
+    Examples
+    --------
+    >>> qualified("label name: cosine", "title"), qualified("my_score", "title")
+    ('label name (title): cosine', 'my_score (title)')
+    """
+    source, colon, what = name.rpartition(": ")
+    return f"{source} ({part}){colon}{what}" if colon else f"{name} ({part})"
+
+
+def unqualified(name: str) -> str:
+    """The name of a column as of a source that sees all of the data.
+
+    Examples
+    --------
+    >>> unqualified("label name (title): cosine")
+    'label name: cosine'
+    """
+    source, colon, what = name.rpartition(": ")
+    return f"{source.partition(' (')[0]}{colon}{what}"
+
+
+def source_of(name: str) -> str:
+    """The source of a column; a column without one is a source of its own.
+
+    Examples
+    --------
+    >>> source_of("label name (title): cosine (relative)"), source_of("my_score (relative)")
+    ('label name (title)', 'my_score')
+    """
+    name = name.removesuffix(RELATIVE)
+    return name.rpartition(": ")[0] or name
 
 
 @dataclass(frozen=True)

@@ -173,10 +173,10 @@ def read_given(
     scores = _by_name(candidates, "candidates", UNNAMED, sources)
     values = _by_name(pair_features, "pair_features", UNNAMED_FEATURE, features)
     for name in values:
-        if f"{name}_present" in values:
+        if f"{name}: given" in values:
             raise ValueError(
-                f"pair_features must have other names than other features, got {name!r} and "
-                f"{name + '_present'!r}, a flag of {name!r}"
+                f"pair_features must have other names than columns of other features, got {name!r} and "
+                f"{name + ': given'!r}, a flag of {name!r}"
             )
     if n_rows is None:
         n_rows = max((_rows_in(of) for of in [*scores.values(), *values.values()]), default=0)

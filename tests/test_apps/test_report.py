@@ -21,10 +21,11 @@ from metarank.apps.report import Report, charts, evaluation_report, measure_repo
 from metarank.apps.report.content import Reliability
 from metarank.apps.report.evidence import importance
 from metarank.apps.report.examples import Example, typical_rows
-from metarank.apps.report.words import reasons, source_of
+from metarank.apps.report.words import reasons
 from metarank.metrics import Interval
 from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import Explanation
+from metarank.types.feature_table import source_of
 
 VOID = {"meta"}
 
@@ -336,18 +337,17 @@ def test_ticks_are_round_and_inside(top):
 @pytest.mark.parametrize(
     ("column", "source", "text"),
     [
-        ("z(spelling_share)", "spelling of label names", "spelling of label names"),
-        ("spelling_share", "spelling of label names", "50 % of the words spelled like its name's"),
-        ("clicks: vote10", "votes of similar rows (clicks)", "5 of the 10 most similar rows carry it"),
-        ("name_odds", "record of label names", "the words of its name are evidence for it"),
-        ("name_share", "label description", "50 % of the words of its description"),
-        ("pfastrexml", "label trees", "label trees"),
-        ("best_name_cosine", "label description", "label description"),
-        ("names_matched", "label description", "none of its names occur in the text"),
-        ("vector_cosine", "vectors of labels", "similarity of the row and the label's vector: 0.50"),
-        ("z(parent(title: name_cosine))", "related labels", "related labels"),
-        ("clicks: label_depth", "related labels (clicks)", "related labels (clicks)"),
-        ("clicks: z", "clicks: z", "clicks: z = 0.5"),
+        ("label name: spelling share (relative)", "label name", "label name"),
+        ("label name: spelling share", "label name", "50 % of the words spelled like its name's"),
+        ("neighbors (clicks): vote of 10", "neighbors (clicks)", "5 of the 10 most similar rows carry it"),
+        ("label name in training: log-odds of words", "label name in training", "the words of its name"),
+        ("label name: share of words", "label name", "50 % of the words of its description"),
+        ("PfastreXML trees: log-relevance", "PfastreXML trees", "PfastreXML trees"),
+        ("label name: cosine, best name", "label name", "label name"),
+        ("label name: number of names found", "label name", "none of its names occur in the text"),
+        ("label vector: cosine", "label vector", "similarity of the row and the label's vector: 0.50"),
+        ("parent labels: label name, cosine (relative)", "parent labels", "parent labels"),
+        ("clicks of mine", "clicks of mine", "clicks of mine = 0.5"),
     ],
 )
 def test_columns_in_plain_words(column, source, text):

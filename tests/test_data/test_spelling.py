@@ -76,8 +76,9 @@ def test_columns_are_those_of_the_spelled_text():
     for p, (i, label) in enumerate((i, j) for i in range(6) for j in range(3)):
         x, t = X[i].toarray()[0].astype(np.float64), T[label]
         norm = np.linalg.norm(x) * np.linalg.norm(t)
-        assert columns["spelling_cosine"][p] == pytest.approx(x @ t / norm if norm else 0, abs=1e-6)
-        assert columns["spelling_share"][p] == pytest.approx(
+        cosine = x @ t / norm if norm else 0
+        assert columns["label name: spelling cosine"][p] == pytest.approx(cosine, abs=1e-6)
+        assert columns["label name: spelling share"][p] == pytest.approx(
             t[x > 0].sum() / t.sum() if t.any() else 0, abs=1e-6
         )
 

@@ -51,7 +51,7 @@ def test_all_labels_of_the_table_are_labels_of_the_model():
     assert model.label_names_ == TABLE.names
     assert model.n_labels_ == 5
     assert model.labels_.ids == TABLE.ids
-    assert "best_name_cosine" in model.feature_columns_
+    assert "label name: cosine, best name" in model.feature_columns_
     assert model.label_table_.id_of("p3", "label") == model.label_table_.id_of("gardens", "label") == 3
     assert any("5 of the table" in choice for choice in model.choices_)
 
@@ -76,7 +76,7 @@ def test_alternative_names_find_labels_where_no_name_has_a_known_word(of):
     own = {"names": ["alpha", "beta", "gamma", "delta"]} if of == "names" else {}
     table = LabelDescriptions(ids=["p0", "p1", "p2", "p3"], alternative_names=others, **own)
     model = MetaRanker(**makers.QUICK).fit(DATA.texts, Y, labels=table)
-    assert "best_name_cosine" in model.feature_columns_
+    assert "label name: cosine, best name" in model.feature_columns_
 
 
 def test_one_model_by_every_door(tmp_path):

@@ -15,6 +15,7 @@ from metarank.metrics import evaluate
 from metarank.model.cascade import Lists
 from metarank.model.fitting.auto import FitOptions
 from metarank.model.fitting.stages import TrainingLists
+from metarank.scorers.neighbors.prior import PRIOR
 from metarank.types.candidates import Candidates
 
 N, NEW = 60, 12
@@ -126,7 +127,8 @@ def test_only_what_is_given_is_ranked():
     assert model.predict(X[:1], candidates=nothing, pair_features=none).nnz == 0
     assert all(name in " ".join(model.choices_) for name in ("good", "bad"))
     assert [s.scorer.proposes for s in model.sources_ if s.proposes] == [True, True]
-    assert {"good_right", "bad_odds", "given_odds", "clicks", "prior"} <= set(model.feature_columns_)
+    columns = {"good: precision for label", "bad: log-probability", "all sources: log-probability"}
+    assert columns | {"clicks", PRIOR} <= set(model.feature_columns_)
 
 
 def test_the_good_source_decides():
@@ -348,8 +350,8 @@ def test_a_source_and_a_feature_of_one_name_are_told_apart():
     assert model.rank(X, **told).labels.shape == (N, 6)
     with pytest.raises(ValueError, match=r"candidates\['x'\] must hold scores"):
         model.rank(X, **told | {"candidates": {"x": [[0]] * N}})
-    both = {"y": clicks["clicks"], "y_present": clicks["clicks"]}
-    with pytest.raises(ValueError, match=r"other names than other features, got 'y' and 'y_present'"):
+    both = {"y": clicks["clicks"], "y: given": clicks["clicks"]}
+    with pytest.raises(ValueError, match=r"other names than columns .* 'y' and 'y: given'"):
         MetaRanker(**makers.QUICK).fit(X, Y, pair_features=both)
 
 

@@ -201,8 +201,9 @@ def test_nested_columns_are_those_of_fits_without_both_parts():
             rows = np.flatnonzero((data.fold != other) & ~np.isin(np.arange(60), part.held_out))
             alone = ExtraTrees(n_trees=4).fit(TrainingSet(X[rows], Y[rows], np.zeros(len(rows))).view())
             pairs = Candidates.all_labels(int(inside.sum()), 4)
-            expected = alone.score(X[part.seen[inside]], pairs)["extra_trees"]
-            assert part.described[0]["extra_trees"][np.repeat(inside, 4)].tobytes() == expected.tobytes()
+            [expected] = alone.score(X[part.seen[inside]], pairs).values()
+            [column] = part.described[0].values()
+            assert column[np.repeat(inside, 4)].tobytes() == expected.tobytes()
 
 
 def test_inner_parts_learn_from_their_own_fold():

@@ -20,6 +20,7 @@ from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
 from metarank.scorers.source import Source
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import qualified
 from metarank.types.view import TrainingSet, fold_of_rows
 
 DATA = makers.blocks()
@@ -113,12 +114,12 @@ def test_one_block_alone_is_what_it_was(kind):
 
 
 def test_blocks_are_described_by_themselves_and_explanations_add_up(model):
-    described = {name.split(": ")[0] for name in model.feature_columns_ if ": " in name}
+    described = {name.split("(")[1].split(")")[0] for name in model.feature_columns_ if "): " in name}
     used = {part.name for part in model.encoder_.used}
     assert len(used) > 1
-    assert described <= used | {f"z({name}" for name in used}
-    assert "title: name_cosine" in model.feature_columns_
-    assert not any(name.startswith("vector: name") for name in model.feature_columns_)
+    assert described <= used
+    assert "label name (title): cosine" in model.feature_columns_
+    assert not any(name.startswith("label name (vector)") for name in model.feature_columns_)
     page = model.explain(NEW.take([0]), 1)
     assert page.base + sum(v for _, _, v in page.contributions) == pytest.approx(page.score, abs=1e-4)
 
@@ -434,7 +435,7 @@ def test_a_block_is_described_as_if_it_were_alone():
         alone = TrainingSet(own, data.Y, data.fold)
         wanted = held_out_columns(LabelNeighbors(), alone, pairs)
         found = held_out_columns(source.scorer, data, pairs)
-        assert {f"{source.scorer.block}: {k}": v.tobytes() for k, v in wanted.items()} == {
+        assert {qualified(k, source.scorer.block): v.tobytes() for k, v in wanted.items()} == {
             k: v.tobytes() for k, v in found.items()
         }
         fitted, plain = source.scorer.fit(data.view()), LabelNeighbors().fit(alone.view())

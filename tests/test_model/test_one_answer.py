@@ -21,6 +21,7 @@ from metarank.data import to_parquet
 from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import BOOST, rounded_to_sum
 from metarank.model.answering.measure import Evaluation
+from metarank.types.feature_table import LEGEND
 
 
 class Case(NamedTuple):
@@ -152,7 +153,7 @@ def test_what_is_printed_adds_up_to_the_last_digit(kind):
     for label in model.rank(rows, k=3).labels[1]:
         found = model.explain(rows.take([1]), int(label))
         page = str(found)
-        lines = page[page.index("what makes up the score") :].splitlines()[1:]
+        lines = page[page.index("what makes up the score") :].removesuffix(f"\n  {LEGEND}").splitlines()[1:]
         effects = [int(re.match(r" *([+-]\d+\.\d{3}) ", line)[1].replace(".", "")) for line in lines[:-1]]
         assert lines[-1].strip() == f"={found.score:.3f}"
         assert sum(effects) == round(1000 * found.score)

@@ -282,13 +282,14 @@ def test_more_labels_than_rows_through_a_shortlist():
 def test_label_trees_propose_and_describe():
     ds = makers.many_labels(120)
     model = MetaRanker(shortlister=["parabel", Parabel(n_trees=1, loss="logistic")], **makers.QUICK).fit(ds)
-    columns = {"parabel", "parabel1", "parabel2", "parabel3", "parabel#2"}
+    whole = "Parabel trees: log-probability"
+    columns = {whole, *(f"{whole}, tree {t}" for t in (1, 2, 3)), f"{whole} #2"}
     assert columns <= set(model.feature_columns_)
     assert model.scorers_[-2:] == model.shortlisters_
     found = model.shortlisters_[0].shortlist(model.encoder_.encode(ds.X), 50)
     assert set(found.rows([0]).labels) <= set(makers.candidates(model, ds.X).rows([0]).labels)
     own = MetaRanker(shortlister="xreg", features=["prior", "tail"], **makers.QUICK).fit(ds)
-    assert not any(c.startswith("xreg") for c in own.feature_columns_)
+    assert not any(c.startswith("XReg") for c in own.feature_columns_)
 
 
 def test_a_shortlister_is_fitted_once_without_each_fold(monkeypatch):
@@ -390,11 +391,12 @@ def test_beside_classifiers_distances_count_within_the_list_only():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
     model = MetaRanker(features=["neighbors", "linear-svm"], ranker="logistic", n_jobs=1).fit(X, Y)
-    assert "linear" in model.feature_columns_
-    assert "z(l2_nn1)" in model.feature_columns_
-    assert "l2_nn1" not in model.feature_columns_
+    assert "linear SVM: margin" in model.feature_columns_
+    nearest = "label's nearest rows: 1st L2 distance"
+    assert f"{nearest} (relative)" in model.feature_columns_
+    assert nearest not in model.feature_columns_
     alone = MetaRanker(features=["neighbors"], ranker="logistic", n_jobs=1).fit(X, Y)
-    assert "l2_nn1" in alone.feature_columns_
+    assert nearest in alone.feature_columns_
 
 
 @pytest.mark.parametrize("kind", ["dense", "texts"])

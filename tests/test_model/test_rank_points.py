@@ -205,7 +205,7 @@ def test_sources_of_blocks_propose_points():
     rows = makers.blocks(120)
     model = trees_and_neighbors(shortlister=["neighbors", "parabel"]).fit(rows)
     names = model.fitted_.point_ranker.names_
-    assert sum(name.startswith("row_sum(") for name in names) >= 2
+    assert sum(name.startswith("row: sum of scores") for name in names) >= 2
     assert (model.rank_points(rows, 3).labels >= 0).all()
 
 

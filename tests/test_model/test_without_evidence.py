@@ -16,6 +16,7 @@ from metarank import MetaRanker, Ranking, load
 from metarank.apps.cli import main
 from metarank.metrics import evaluate
 from metarank.model.answering.measure import Evaluation
+from metarank.scorers.neighbors.prior import PRIOR
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -103,7 +104,7 @@ def test_one_answer(kind, weight):
         assert told.probability == found[0, label]
         assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
         assert (told.without_evidence, told.neighbors) == (True, [])
-        assert {name for name, *_ in told.contributions} <= {"prior", "rare-label boost"}
+        assert {name for name, *_ in told.contributions} <= {PRIOR, "rare-label boost"}
         assert "the model knows nothing about this row" in str(told)
     told = model.explain(X[1:2], int(ranking.labels[1, 0]))
     assert not told.without_evidence
@@ -252,7 +253,7 @@ def test_labels_of_which_nothing_is_known_have_their_share_and_change_no_other(k
         for metric in ("P@1", "nDCG@5", "MAP"):
             assert of.held_out_quality_[metric] == plain.held_out_quality_[metric]
     told = model.explain(X[:1], L + 1)
-    assert [name for name, _, _ in told.contributions] == ["prior"]
+    assert [name for name, _, _ in told.contributions] == [PRIOR]
     assert told.base + sum(effect for _, _, effect in told.contributions) == pytest.approx(told.score)
 
 

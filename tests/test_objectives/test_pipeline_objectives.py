@@ -8,6 +8,7 @@ import metarank
 from metarank import MetaRanker, MultiObjectiveRanker, metrics
 from metarank.data.dataset import Dataset
 from metarank.scorers import LabelScorer
+from metarank.scorers.neighbors.voting import NEAREST
 
 N, L = 240, 6
 FAST = {"features": ["neighbors", "centroids"], "n_jobs": 1, "n_folds": 3}
@@ -184,7 +185,8 @@ def test_what_several_objectives_do_not_take_and_one_does_not_either(fitted):
 
 
 def test_pairs_are_described_for_each_objective_and_explained(fitted):
-    assert {"l2_nn1", "relevance: l2_nn1", "clicks: l2_nn1"} <= set(fitted.feature_columns_)
+    sources = [NEAREST, f"{NEAREST} (relevance)", f"{NEAREST} (clicks)"]
+    assert {f"{source}: 1st L2 distance" for source in sources} <= set(fitted.feature_columns_)
     assert "label" in str(fitted.explain(X[0], 2))
 
 
@@ -199,4 +201,4 @@ def test_a_scorer_of_ones_own_describes_each_objective():
 
     features = ["neighbors", Constant()]
     model = MetaRanker(features=features, n_jobs=1, n_folds=3).fit(X, Y, objectives=quick(n_rounds=2))
-    assert {"own", "relevance: own", "clicks: own"} <= set(model.feature_columns_)
+    assert {"own", "own (relevance)", "own (clicks)"} <= set(model.feature_columns_)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker
 from metarank.model.fitting.auto import named_scorers
 from metarank.ranker.assemble import joined_columns
-from metarank.ranker.relatives import KINDS, known_columns, relatives_columns, wanted_columns
+from metarank.ranker.relatives import KINDS, OF_LABELS, known_columns, relatives_columns, wanted_columns
 from metarank.scorers.crossfit import held_out_columns
 from metarank.types.candidates import Candidates
 from metarank.types.label_descriptions import LabelDescriptions, relation
@@ -63,7 +63,7 @@ def by_hand(kind: str, candidates: Candidates, values: np.ndarray, of: LabelDesc
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_agree_with_their_twin(kind, seed):
     of, (candidates, values) = relations(seed), lists(seed)
-    name = f"{kind}(score)"
+    name = f"{kind} labels: score"
     found = relatives_columns([name], {"score": values}, candidates, of)
     assert found[name].dtype == np.float32
     np.testing.assert_array_equal(found[name], by_hand(kind, candidates, values, of))
@@ -72,7 +72,7 @@ def test_columns_agree_with_their_twin(kind, seed):
 def test_columns_depend_on_their_own_list_alone():
     of, (candidates, values) = relations(), lists()
     wanted = wanted_columns(["score"], ["score"], of)
-    assert wanted == [*(f"{kind}(score)" for kind in KINDS), "label_depth", "label_specificity"]
+    assert wanted == [*(f"{kind} labels: score" for kind in KINDS), *OF_LABELS]
     whole = relatives_columns(wanted, {"score": values}, candidates, of)
     for row in range(candidates.n_rows):
         inside = slice(candidates.indptr[row], candidates.indptr[row + 1])
@@ -83,12 +83,13 @@ def test_columns_depend_on_their_own_list_alone():
 
 def test_no_pairs_and_no_relations():
     none = Candidates(np.zeros(3, np.int64), np.zeros(0, np.int32), L)
-    found = relatives_columns(["sibling(s)", "parent(s)"], {"s": np.zeros(0, np.float32)}, none, relations())
+    wanted, empty = ["sibling labels: s", "parent labels: s"], {"s": np.zeros(0, np.float32)}
+    found = relatives_columns(wanted, empty, none, relations())
     assert [len(values) for values in found.values()] == [0, 0]
     nothing = table(sp.csr_matrix((L, L), dtype=np.float32), None)
     assert wanted_columns(["score"], ["score"], nothing) == []
     candidates, values = lists()
-    found = relatives_columns(["child(s)", "related(s)"], {"s": values}, candidates, nothing)
+    found = relatives_columns(["child labels: s", "related labels: s"], {"s": values}, candidates, nothing)
     for row in found.values():
         np.testing.assert_array_equal(
             row, by_hand("child", candidates, values, table(nothing.parents, nothing.parents))
@@ -96,8 +97,9 @@ def test_no_pairs_and_no_relations():
 
 
 def test_names_of_columns_are_read_back():
-    names = ["prior", "z(parent(a#2))", "sibling(z)", "z(sibling(z))", "z(label_depth)", "z(vote)"]
-    assert known_columns(names) == ["parent(a#2)", "sibling(z)", "label_depth"]
+    of_relatives = ["parent labels: a #2", "sibling labels: z", "label hierarchy: depth"]
+    names = ["prior", *(f"{name} (relative)" for name in of_relatives), "sibling labels: z", "a (relative)"]
+    assert known_columns(names) == of_relatives
 
 
 def test_a_model_is_the_same_by_batches_threads_and_after_changes(tmp_path):
@@ -107,8 +109,9 @@ def test_a_model_is_the_same_by_batches_threads_and_after_changes(tmp_path):
     )
     params = {**makers.QUICK, "features": ["votes", "names", "linear-svm"]}
     model = MetaRanker(**params).fit(data, labels=labels)
-    names = {name.removeprefix("z(").split(")")[0] for name in model.feature_columns_}
-    assert {"parent(vote30_weighted", "child(name_cosine", "related(vote30_weighted", "label_depth"} <= names
+    votes = "neighbors, weighted vote of 30"
+    expected = {f"parent labels: {votes}", "child labels: label name, cosine", f"related labels: {votes}"}
+    assert {f"{name} (relative)" for name in (*expected, OF_LABELS[0])} <= set(model.feature_columns_)
     whole = model.decision_function(data)
     parts = [model.decision_function(data.take(slice(i, i + 7))) for i in range(0, data.n_rows, 7)]
     assert np.concatenate(parts).tobytes() == whole.tobytes()

@@ -7,6 +7,7 @@ import pytest
 
 from metarank.ranker.assemble import assemble
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import RELATIVE
 
 
 def slow(values, indptr):
@@ -63,7 +64,7 @@ def test_a_table_holds_own_columns_then_twins(standardize, raw):
     columns = {f"c{j}": np.ascontiguousarray(values[:, j]) for j in range(values.shape[1])}
     table = assemble(columns, pairs, standardize=standardize, raw=raw)
     own = [name for name in columns if raw is None or not standardize or name in raw]
-    twins = [f"z({name})" for name in columns] if standardize else []
+    twins = [name + RELATIVE for name in columns] if standardize else []
     assert table.names == own + twins
     for name in own:
         assert table.values[:, own.index(name)].tobytes() == columns[name].tobytes()

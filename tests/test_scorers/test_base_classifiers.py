@@ -19,6 +19,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
 FIXED = {"gamma": 0.1, "alpha": 0.3, "scaling": "unit"}
+FOREST = "extra trees: log-odds"
 KERNELS = ["rbf", "laplacian", "linear"]
 
 
@@ -141,7 +142,7 @@ def test_a_label_of_no_row_or_of_all_rows_has_one_margin() -> None:
     """What the others are, the squared hinge of `OneVsAll` tells, which is trained alike."""
     X, Y = problem()
     scorer = LinearClassifier(C=0.5).fit(training_set(X, Y).view())
-    score = scorer.score(X, Candidates.all_labels(*Y.shape))["linear"].reshape(Y.shape)
+    score = scorer.score(X, Candidates.all_labels(*Y.shape))["linear SVM: margin"].reshape(Y.shape)
     assert np.all(score[:, 3:] == [-1, 1])
 
 
@@ -154,12 +155,12 @@ def test_scores_equal_the_obvious_sum_dense_and_sparse_alike(share: float) -> No
     scorer.bias_ = rng.normal(size=60).astype(np.float32)
     pairs = some_pairs(len(X), 60, share)
     full = X.astype(np.float64) @ scorer.weights_ + scorer.bias_
-    dense = scorer.score(X, pairs)["linear"]
+    dense = scorer.score(X, pairs)["linear SVM: margin"]
     np.testing.assert_allclose(dense, full[pairs.row_of_pair, pairs.labels], atol=1e-5)
     sparse = sp.csr_matrix(X)
     sparse.indices, sparse.indptr = sparse.indices.astype(np.int64), sparse.indptr.astype(np.int64)
-    np.testing.assert_array_equal(scorer.score(sparse, pairs, n_jobs=3)["linear"], dense)
-    everything = scorer.score(X, Candidates.all_labels(len(X), 60))["linear"].reshape(-1, 60)
+    np.testing.assert_array_equal(scorer.score(sparse, pairs, n_jobs=3)["linear SVM: margin"], dense)
+    everything = scorer.score(X, Candidates.all_labels(len(X), 60))["linear SVM: margin"].reshape(-1, 60)
     np.testing.assert_array_equal(everything[pairs.row_of_pair, pairs.labels], dense)
 
 
@@ -176,14 +177,14 @@ def test_extra_trees_are_those_of_scikit_learn(n_labels: int) -> None:
     scorer = ExtraTrees()
     scorer.n_features_ = X.shape[1]
     scorer.arrays_ = _joined([_arrays_of(tree.tree_) for tree in forest.estimators_])
-    score = scorer.score(X, Candidates.all_labels(*Y.shape))["extra_trees"]
+    score = scorer.score(X, Candidates.all_labels(*Y.shape))[FOREST]
     share = np.clip(forest.predict(X).ravel(), 1 / 302, 301 / 302)
     np.testing.assert_allclose(score, np.log(share / (1 - share)), atol=1e-4)
 
 
 def test_constant_labels_and_range() -> None:
     X, Y = problem()
-    score = forest_of(X, Y).score(X, Candidates.all_labels(*Y.shape))["extra_trees"].reshape(Y.shape)
+    score = forest_of(X, Y).score(X, Candidates.all_labels(*Y.shape))[FOREST].reshape(Y.shape)
     assert np.all(score[:, 3] == score.min())
     assert np.all(score[:, 4] == score.max())
     assert np.isfinite(score).all()
@@ -195,12 +196,12 @@ def test_wide_indices_and_read_only_arrays() -> None:
     narrow, wide = sp.csr_matrix(X), sp.csr_matrix(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     scorer = forest_of(narrow, Y)
-    expected = scorer.score(narrow, pairs)["extra_trees"]
-    np.testing.assert_array_equal(forest_of(wide, Y).score(wide, pairs)["extra_trees"], expected)
+    expected = scorer.score(narrow, pairs)[FOREST]
+    np.testing.assert_array_equal(forest_of(wide, Y).score(wide, pairs)[FOREST], expected)
     state = scorer.get_state()
     for array in state["arrays"].values():
         (array.data if sp.issparse(array) else array).setflags(write=False)
-    np.testing.assert_array_equal(ExtraTrees.from_state(state).score(X, pairs)["extra_trees"], expected)
+    np.testing.assert_array_equal(ExtraTrees.from_state(state).score(X, pairs)[FOREST], expected)
 
 
 @pytest.mark.parametrize("prefix", ["", "all", "clicks"])

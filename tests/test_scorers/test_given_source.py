@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
-from metarank.scorers.given.given_scorer import COLUMNS, OF_LABELS, GivenScorer
+from metarank.scorers.given.given_scorer import OF_LABELS, GivenScorer
 from metarank.scorers.given.linear import GivenLinear
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
@@ -40,25 +40,26 @@ def test_columns_by_hand():
         TrainingSet(np.zeros((4, 0), np.float32), Y, np.zeros(4), given=given).view()
     )
     columns = scorer.score(given[:2], Candidates.all_labels(2, 3))
-    assert list(columns) == [f"s_{name}" for name in COLUMNS + OF_LABELS]
-    np.testing.assert_array_equal(columns["s_score"], [4, 1, 1, 2, 2, 8])
+    assert {len(columns), *columns} >= {12, *(f"s: {name}" for name in OF_LABELS)}
+    np.testing.assert_array_equal(columns["s: score"], [4, 1, 1, 2, 2, 8])
     np.testing.assert_allclose(
-        columns["s_log"], [np.log(4), 0, -1, np.log(2), np.log(2) - 1, np.log(8)], atol=1e-6
+        columns["s: log score"], [np.log(4), 0, -1, np.log(2), np.log(2) - 1, np.log(8)], atol=1e-6
     )
     second = 1 / np.log2(3)
-    np.testing.assert_allclose(columns["s_place"], [1, second, 0, second, 0, 1], atol=1e-6)
-    np.testing.assert_allclose(columns["s_share"], [1, 0.25, 0, 0.25, 0, 1])
-    np.testing.assert_allclose(columns["s_z"], [1, -1, -2, -1, -2, 1])
-    np.testing.assert_array_equal(columns["s_present"], [1, 1, 0, 1, 0, 1])
+    np.testing.assert_allclose(columns["s: rank discount"], [1, second, 0, second, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(columns["s: share of best score"], [1, 0.25, 0, 0.25, 0, 1])
+    np.testing.assert_allclose(columns["s: standardized score"], [1, -1, -2, -1, -2, 1])
+    np.testing.assert_array_equal(columns["s: proposed"], [1, 1, 0, 1, 0, 1])
     # Of the five proposals of labelled rows three are relevant; label 0 is right twice of two.
     rate = 3.5 / 6
-    np.testing.assert_allclose(columns["s_right"][0], (2 + 5 * rate) / 7)
+    np.testing.assert_allclose(columns["s: precision for label"][0], (2 + 5 * rate) / 7)
     # Label 2 is relevant in one of the two labelled rows without it.
-    assert columns["s_right"][2] > columns["s_right"][4]
+    assert columns["s: precision for label"][2] > columns["s: precision for label"][4]
     # All seven scores are in one bin: none is unusual for its label.
-    np.testing.assert_array_equal(columns["s_unusual"], [0, 0, -5, 0, -5, 0])
-    np.testing.assert_allclose(columns["s_usual"], 1)
-    np.testing.assert_allclose(columns["s_proposed"][:3], np.log([3.5 / 5, 3.5 / 5, 1.5 / 5]), rtol=1e-6)
+    np.testing.assert_array_equal(columns["s: score against label's usual"], [0, 0, -5, 0, -5, 0])
+    np.testing.assert_allclose(columns["s: label's usual score"], 1)
+    frequency = np.log([3.5 / 5, 3.5 / 5, 1.5 / 5])
+    np.testing.assert_allclose(columns["s: log frequency of label"][:3], frequency, rtol=1e-6)
 
 
 def test_a_row_without_a_label_tells_nothing_of_a_source():
@@ -79,7 +80,7 @@ def test_a_source_that_is_right_has_better_columns_than_one_that_is_not():
     given = Given(200, 4, {"s": sp.csr_matrix(scores.astype(np.float32))})
     data = TrainingSet(np.zeros((200, 0), np.float32), Y, np.arange(200) % 5, given=given)
     columns = held_out_columns(GivenScorer(given="s"), data, Candidates.all_labels(200, 4))
-    odds = columns["s_odds"].reshape(200, 4)
+    odds = columns["s: log-probability"].reshape(200, 4)
     relevant = Y.toarray() > 0
     gap = [odds[relevant[:, j], j].mean() - odds[~relevant[:, j], j].mean() for j in range(4)]
     assert gap[0] > 0.5 > max(gap[1:])
@@ -93,14 +94,15 @@ def test_what_is_usual_for_one_label_is_unusual_for_another():
     Y = sp.csr_matrix(np.tile(np.float32([0, 1]), (300, 1)))
     data = TrainingSet(np.zeros((300, 0), np.float32), Y, np.arange(300) % 5, given=given)
     columns = GivenScorer(given="s").fit(data.view()).score(given[:1], Candidates.all_labels(1, 2))
-    assert columns["s_unusual"][0] > 2 > abs(columns["s_unusual"][1])
-    assert columns["s_usual"][0] < columns["s_usual"][1]
+    unusual = columns["s: score against label's usual"]
+    assert unusual[0] > 2 > abs(unusual[1])
+    assert columns["s: label's usual score"][0] < columns["s: label's usual score"][1]
     # The order of the scores alone counts.
     curved = Given(300, 2, {"s": sp.csr_matrix(np.exp(scores).astype(np.float32))})
     data = TrainingSet(np.zeros((300, 0), np.float32), Y, np.arange(300) % 5, given=curved)
     again = GivenScorer(given="s").fit(data.view()).score(curved[:1], Candidates.all_labels(1, 2))
     for name in OF_LABELS:
-        assert again[f"s_{name}"].tobytes() == columns[f"s_{name}"].tobytes()
+        assert again[f"s: {name}"].tobytes() == columns[f"s: {name}"].tobytes()
 
 
 def companions(n: int = 200) -> TrainingSet:
@@ -116,7 +118,8 @@ def companions(n: int = 200) -> TrainingSet:
 def test_rows_with_such_candidates_have_labels_that_nobody_proposed():
     data = companions()
     scorer = GivenLinear(given=["s"]).fit(data.view())
-    columns = scorer.score(data.given, Candidates.all_labels(200, 4))["given_linear"].reshape(200, 4)
+    [column] = scorer.score(data.given, Candidates.all_labels(200, 4)).values()
+    columns = column.reshape(200, 4)
     right = data.Y.toarray()[:, 2] > 0
     assert columns[right, 2].min() > columns[~right, 2].max()
     assert not columns[:, 3].any()  # no row has it
@@ -133,6 +136,7 @@ def test_rows_of_which_nothing_is_known_score_alike(what):
     else:
         data.Y = sp.csr_matrix((20, 4), dtype=np.float32)
     scorer = GivenLinear(given=["s"]).fit(data.view())
-    columns = scorer.score(data.given, Candidates.all_labels(20, 4))["given_linear"].reshape(20, 4)
+    [column] = scorer.score(data.given, Candidates.all_labels(20, 4)).values()
+    columns = column.reshape(20, 4)
     assert (columns == columns[0]).all()
     assert np.isfinite(columns).all()

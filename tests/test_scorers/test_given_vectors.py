@@ -38,7 +38,7 @@ def test_cosines_and_proposals_agree_with_their_twins(layout):
     shown = np.hstack([np.ones((7, 2), np.float32), X * scale[:5]])
     given = shown if layout == "dense" else sp.csr_matrix(shown)
     scorer = fitted(given, LabelVectors(V, 2, scale[:5]))
-    found = scorer.score(given, Candidates.all_labels(7, 9))["vector_cosine"].reshape(7, 9)
+    found = scorer.score(given, Candidates.all_labels(7, 9))["label vector: cosine"].reshape(7, 9)
     norms = np.linalg.norm(X.astype(float), axis=1)[:, None] * np.linalg.norm(V.astype(float), axis=1)
     wanted = np.divide(X.astype(float) @ V.T.astype(float), norms, out=np.zeros((7, 9)), where=norms > 0)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
@@ -57,7 +57,7 @@ def test_the_graph_proposes_what_comparison_finds(monkeypatch):
     b = graph.shortlist(X, 10)
     same = [np.intersect1d(a.rows([i]).labels, b.rows([i]).labels).size for i in range(1, 30)]
     assert np.mean(same) > 9.5
-    again = graph.score(X, b)["vector_cosine"]
+    again = graph.score(X, b)["label vector: cosine"]
     assert b.scores["label-vectors"].tobytes() == again.tobytes()
 
 
@@ -72,7 +72,7 @@ def test_a_model_takes_the_vectors_and_ranks_labels_without_rows(tmp_path):
     model = MetaRanker(**params).fit(DATA.X, NAMED, labels=table())
     assert "unseen" in model.rank(DATA.X[:1], k=5).names[0]
     auto = MetaRanker(**makers.QUICK).fit(DATA.X, NAMED, labels=table())
-    assert any("vector_cosine" in name for name in auto.feature_columns_)
+    assert any("label vector: cosine" in name for name in auto.feature_columns_)
     whole = auto.decision_function(DATA.X)
     parts = [auto.decision_function(DATA.X[i : i + 9]) for i in range(0, 80, 9)]
     assert np.concatenate(parts).tobytes() == whole.tobytes()
@@ -101,14 +101,13 @@ def test_vectors_in_the_space_of_a_block():
     noise = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
     X = {"text": ["one two", "two three"] * 40, "noise": noise, "place": DATA.X}
     model = MetaRanker(**makers.QUICK, features=["label-vectors", "votes"]).fit(X, NAMED, labels=table())
-    assert any("vector_cosine" in name for name in model.feature_columns_)
+    assert any("label vector: cosine" in name for name in model.feature_columns_)
     (own,) = [scorer for scorer in model.scorers_ if isinstance(scorer, LabelVectorScorer)]
     alone = fitted(DATA.X, LabelVectors(table().vectors))
     pairs = Candidates.all_labels(80, 5)
     encoded = model.encoder_.encode(X)
-    np.testing.assert_allclose(
-        own.score(encoded, pairs)["vector_cosine"], alone.score(DATA.X, pairs)["vector_cosine"], atol=1e-5
-    )
+    [of_model], [of_scorer] = own.score(encoded, pairs).values(), alone.score(DATA.X, pairs).values()
+    np.testing.assert_allclose(of_model, of_scorer, atol=1e-5)
     with pytest.raises(ValueError, match=r"one block of X, got 5 numbers; blocks of vectors: 'noise' \(3\)"):
         MetaRanker(**makers.QUICK).fit(X, NAMED, labels=table(5))
 

@@ -86,7 +86,6 @@ def test_a_cycle_is_named_by_a_node_on_it():
 def test_labels_in_no_leaf():
     h = tree_of([0, [2, 4]], n_labels=6)
     assert (h.n_labels, h.labels.tolist(), h.nested()) == (6, [0, 2, 4], [0, [2, 4]])
-    assert h.label_slot[0, [1, 3, 5]].tolist() == [-1, -1, -1]
     assert h.restricted_to([0, 4]).nested() == [0, 4]
     X, Y = np.eye(4, dtype=np.float32), np.eye(4, 6, dtype=np.float32)
     with pytest.raises(ValueError, match="label 1 is in no tree"):

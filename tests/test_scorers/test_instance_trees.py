@@ -67,7 +67,7 @@ def test_prediction_is_the_mean_of_the_leaves(cls: type[FastXML]) -> None:
         held = slice(*forest["leaf_start"][leaves[i, t] : leaves[i, t] + 2])
         expected[i, t, forest["leaf_label"][held]] = forest["leaf_value"][held]
     found = model.shortlist(new, k=100)
-    scores = sp.csr_matrix((found.scores[model.column], found.labels, found.indptr), (30, Y.shape[1]))
+    scores = sp.csr_matrix((found.final_score, found.labels, found.indptr), (30, Y.shape[1]))
     np.testing.assert_allclose(scores.toarray(), expected.mean(1) * model.scale_, rtol=1e-5, atol=1e-7)
     pairs = Candidates.all_labels(30, Y.shape[1])
     logs = model.score(new, pairs)[model.column].reshape(30, -1)
@@ -154,16 +154,16 @@ def test_pfastrexml_is_equation_8() -> None:
     data = TrainingSet(X, Y, np.zeros(120, np.int32))
     tail = TailClassifiers(gamma=5.0).fit(data.view()).score(X, found)[COLUMN]
     expected = rerank_with_tail(
-        Candidates(found.indptr, found.labels, found.n_labels, {"pfastrexml": found.scores["pfastxml"]}),
+        Candidates(found.indptr, found.labels, found.n_labels, {"": found.final_score}),
         tail,
         0.7,
         scale=trees.scale_,
     )
     ours = model.shortlist(X, k=100)
     np.testing.assert_array_equal(ours.labels, expected.labels)
-    np.testing.assert_allclose(ours.scores["pfastrexml"], expected.scores["pfastrexml"], rtol=1e-5)
-    logs = model.score(X, ours)["pfastrexml"]
-    np.testing.assert_allclose(np.exp(logs) * model.scale_, ours.scores["pfastrexml"], rtol=1e-4)
+    np.testing.assert_allclose(ours.final_score, expected.final_score, rtol=1e-5)
+    logs = model.score(X, ours)[model.column]
+    np.testing.assert_allclose(np.exp(logs) * model.scale_, ours.final_score, rtol=1e-4)
     plain = small(PfastreXML, alpha=1.0).fit(X, Y).shortlist(X, k=5)
     np.testing.assert_array_equal(plain.labels, trees.shortlist(X, k=5).labels)
     assert 0 < small(PfastreXML).fit(X, Y).alpha_ <= 1
@@ -219,9 +219,9 @@ def test_no_order_is_lost_far_from_every_mean(gamma: float, alpha: float) -> Non
     X, Y = problem()
     model = small(PfastreXML, gamma=gamma, alpha=alpha).fit(X, Y)
     found = model.shortlist(X, k=15)
-    assert np.all(found.scores["pfastrexml"] > 0)
-    logs = model.score(X, found)["pfastrexml"]
+    assert np.all(found.final_score > 0)
+    logs = model.score(X, found)[model.column]
     for i in range(120):
         row = slice(*found.indptr[i : i + 2])
-        order = np.argsort(-found.scores["pfastrexml"][row], kind="stable")
+        order = np.argsort(-found.final_score[row], kind="stable")
         assert np.all(np.diff(logs[row][order]) <= 1e-5)

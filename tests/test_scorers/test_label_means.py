@@ -12,7 +12,7 @@ from metarank.apps.report.words import reasons
 from metarank.scorers.neighbors import label_means
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
-from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.scorers.neighbors.prior import PRIOR, LabelPrior
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
@@ -85,7 +85,7 @@ def test_distances_agree_with_slow_twin(kind, fold):
     view = data.view() if fold is None else data.without_fold(fold)
     pairs = some_pairs(Q.shape[0])
     columns = Centroids().fit(view).score(Q, pairs)
-    assert list(columns) == ["centroid_l2", "centroid_cosine"]
+    assert list(columns) == ["label centroid: L2 distance", "label centroid: cosine distance"]
     expected = slow_distances(data.X, data.Y.multiply(view.mask[:, None]), Q, pairs)
     # The largest row of the whole training set, not of the TrainingView, bounds unknown labels.
     for got, want in zip(columns.values(), expected):
@@ -139,7 +139,7 @@ def test_the_prior_counts_the_view_only():
         (data.view(), np.array([3.5, 0.5, 2.5]) / 5),
         (data.without_fold(0), np.array([1.5, 0.5, 1.5]) / 3),
     ):
-        prior = LabelPrior().fit(view).score(x, pairs)["prior"]
+        prior = LabelPrior().fit(view).score(x, pairs)[PRIOR]
         np.testing.assert_allclose(prior, np.log(expected), rtol=1e-6)
 
 

@@ -245,13 +245,13 @@ def test_inverse_propensities_weigh_the_labels_of_parabel():
     two = small(XReg, relevance="inverse-propensity", normalize="label").fit(X, Y)
     weight = inv_propensity(Y)
     pairs = Candidates.all_labels(200, 40)
-    by_tree = [one.score(rows(X), pairs)[f"parabel{t}"] for t in (1, 2)]
+    by_tree = [one.score(rows(X), pairs)[f"{Parabel.column}, tree {t}"] for t in (1, 2)]
     expected = np.mean(np.exp(by_tree), axis=0) * weight[pairs.labels]
-    scores = two.scale_ * np.exp(two.score(rows(X), pairs)["xreg"])
+    scores = two.scale_ * np.exp(two.score(rows(X), pairs)[XReg.column])
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-20)
     found = two.shortlist(X, 5, beam=1000)
     best = np.sort(expected.reshape(200, 40), axis=1)[:, -5:]
-    listed = np.sort(found.scores["xreg"].reshape(200, 5), axis=1)
+    listed = np.sort(found.final_score.reshape(200, 5), axis=1)
     np.testing.assert_allclose(listed, best, rtol=1e-4, atol=1e-20)
 
 
@@ -294,14 +294,14 @@ def test_shortlists_pairs_and_points_agree(cls):
     assert answers(small(cls, beam=100).fit(X, Y, n_jobs=4), X, 4) == answers(model, X)
     pairs = Candidates.all_labels(X.shape[0], 12)
     columns = model.score(X, pairs)
-    assert list(columns) == [model.column, f"{model.column}1", f"{model.column}2"]
-    mean = np.mean([np.exp(columns[f"{model.column}{t}"].astype(np.float64)) for t in (1, 2)], axis=0)
+    assert list(columns) == [model.column, f"{model.column}, tree 1", f"{model.column}, tree 2"]
+    mean = np.mean([np.exp(columns[f"{model.column}, tree {t}"].astype(np.float64)) for t in (1, 2)], axis=0)
     np.testing.assert_allclose(np.exp(columns[model.column].astype(np.float64)), mean, rtol=1e-4)
     found = model.shortlist(X, 12)
-    relevance = found.to_dense(found.scores[model.column])
+    relevance = found.to_dense(found.final_score)
     np.testing.assert_allclose(relevance.ravel(), model.scale_ * mean, rtol=1e-4)
     points = model.shortlist_points(X, X.shape[0], factor=1000.0)
-    np.testing.assert_allclose(points.to_dense(points.scores[model.column]).T, relevance, rtol=1e-4)
+    np.testing.assert_allclose(points.to_dense(points.final_score).T, relevance, rtol=1e-4)
 
 
 # --- tail classifiers -------------------------------------------
@@ -312,13 +312,14 @@ def test_tail_classifiers_re_rank(tmp_path):
     plain, both = (small(XReg, beam=100, tail=t).fit(X, Y) for t in (None, 0.6))
     tail = TailClassifiers().fit(TrainingSet(X, Y, np.zeros(150, np.int32)).view())
     pairs = Candidates.all_labels(150, 30)
-    log_p, log_tail = plain.score(X, pairs)["xreg"], tail.score(X, pairs)["tail_log_probability"]
+    [log_tail] = tail.score(X, pairs).values()
+    log_p = plain.score(X, pairs)[XReg.column]
     expected = 0.6 * log_p.astype(np.float64) + 0.4 * log_tail
-    np.testing.assert_allclose(both.score(X, pairs)["xreg"], expected, rtol=1e-5)
+    np.testing.assert_allclose(both.score(X, pairs)[XReg.column], expected, rtol=1e-5)
     found = both.shortlist(X, 4)
-    whole = Candidates(pairs.indptr, pairs.labels, 30, {"xreg": both.scale_ * np.exp(expected)})
+    whole = Candidates(pairs.indptr, pairs.labels, 30, {"": both.scale_ * np.exp(expected)})
     np.testing.assert_array_equal(found.labels, whole.top(4).labels)
-    np.testing.assert_allclose(found.scores["xreg"], whole.top(4).scores["xreg"], rtol=1e-4)
+    np.testing.assert_allclose(found.final_score, whole.top(4).final_score, rtol=1e-4)
     assert np.any(found.labels != plain.shortlist(X, 4).labels)
     points = both.shortlist_points(X, 4, factor=1000.0)
     np.testing.assert_array_equal(points.labels, whole.transpose().top(4).labels)
@@ -341,7 +342,7 @@ def test_the_weight_of_tail_classifiers_is_chosen(relevance):
     for found, expected in (
         (model.shortlist(X, 7).to_csr(), of_rows.shortlist(X, 7).to_csr()),
         (model.shortlist_points(X, 7).to_csr(), of_labels.shortlist_points(X, 7).to_csr()),
-        (model.score(X, pairs)["xreg"], of_rows.score(X, pairs)["xreg"]),
+        (model.score(X, pairs)[XReg.column], of_rows.score(X, pairs)[XReg.column]),
     ):
         assert (found != expected).sum() == 0
     assert small(XReg, tail="auto").fit(X[:9], Y[:9]).alpha_ == 1

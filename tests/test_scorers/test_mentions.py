@@ -89,7 +89,7 @@ def test_every_name_in_every_text(seed):
     for k in (1, 3, 100):
         listed = scorer.shortlist(whole.given, k)
         for row in range(len(texts)):
-            mentioned = np.flatnonzero(expected["mention_count"][row])
+            mentioned = np.flatnonzero(expected["label mention: count"][row])
             order = np.lexsort((mentioned, -expected[SCORE][row, mentioned].astype(np.float32)))
             own = slice(*listed.indptr[row : row + 2])
             assert listed.labels[own].tolist() == sorted(mentioned[order[:k]].tolist())
@@ -122,7 +122,7 @@ def test_ways_of_writing(name, language, text, is_found):
     Y = sp.csr_matrix((1, 1), dtype=np.float32)
     whole = TrainingSet(np.zeros((1, 1), np.float32), Y, np.zeros(1), given=given, name_forms=forms)
     found = NameMentions().fit(whole.view()).score(given, Candidates.all_labels(1, 1))
-    assert (found["mention_count"][0] > 0) == is_found
+    assert (found["label mention: count"][0] > 0) == is_found
 
 
 def test_numbers_of_words_do_not_depend_on_the_process():

@@ -63,12 +63,13 @@ def by_hand(data: TrainingSet, rows: np.ndarray, X: sp.csr_matrix) -> dict[str, 
         return total
 
     has = X.toarray() != 0
-    return {
-        "name_odds": np.array([odds(row, label) for row in has for label in range(n_labels)]),
-        "name_rows": np.tile(np.log1p(holds.sum(axis=0)), len(has)),
-        "name_precision": np.tile(((holds & Y).sum(axis=0) + of_all) / (holds.sum(axis=0) + 1), len(has)),
-        "name_recall": np.tile(((holds & Y).sum(axis=0) + 0.5) / (Y.sum(axis=0) + 1), len(has)),
-    }
+    columns = [
+        np.array([odds(row, label) for row in has for label in range(n_labels)]),
+        np.tile(np.log1p(holds.sum(axis=0)), len(has)),
+        np.tile(((holds & Y).sum(axis=0) + of_all) / (holds.sum(axis=0) + 1), len(has)),
+        np.tile(((holds & Y).sum(axis=0) + 0.5) / (Y.sum(axis=0) + 1), len(has)),
+    ]
+    return dict(zip(COLUMNS, columns))
 
 
 @pytest.mark.parametrize("others", [False, True])
@@ -89,8 +90,7 @@ def test_a_name_of_which_no_word_is_known_says_nothing() -> None:
     data = made(0)
     data.label_text = sp.csr_matrix(data.label_text.shape, dtype=np.float32)
     found = NameRecord().fit(data.view()).score(data.X, Candidates.all_labels(40, 12))
-    assert not found["name_odds"].any()
-    assert not found["name_rows"].any()
+    assert not any(found[name].any() for name in COLUMNS[:2])
 
 
 def test_grades_play_no_part() -> None:

@@ -60,7 +60,7 @@ def test_columns_and_shortlist_agree_with_their_twins(seed, signed, k):
     for name, expected in twin_columns(X, text, pairs).items():
         np.testing.assert_allclose(columns[name], expected, rtol=1e-6, atol=1e-7)
 
-    cosine = columns["name_cosine"].reshape(n, n_labels)
+    cosine = columns["label name: cosine"].reshape(n, n_labels)
     found = scorer.shortlist(X, k)
     for i in range(n):
         best = [label for label in np.lexsort((np.arange(n_labels), -cosine[i])) if cosine[i, label] > 0][:k]
@@ -188,7 +188,7 @@ def test_the_best_name_and_the_shortlist_agree_with_their_twins(seed, k):
     for values, twin in zip(list(columns.values())[4:], expected, strict=True):
         np.testing.assert_array_equal(values, twin)
     found = scorer.shortlist(X, k)
-    cosine = columns["best_name_cosine"].reshape(X.shape[0], -1)
+    cosine = columns["label name: cosine, best name"].reshape(X.shape[0], -1)
     for row in range(X.shape[0]):
         order = np.lexsort((np.arange(cosine.shape[1]), -cosine[row]))[:k]
         wanted = np.sort(order[cosine[row][order] > 0])
@@ -204,9 +204,9 @@ def test_a_label_is_found_by_its_other_name_alone():
     x = sp.csr_matrix(np.float32([[0, 0, 2]]))
     assert scorer.shortlist(x, 2).labels.tolist() == [1]
     columns = scorer.score(x, Candidates.all_labels(1, 2))
-    assert columns["name_cosine"].tolist() == [0, 0]
-    assert columns["best_name_cosine"].tolist() == [0, 1]
-    assert columns["names_matched"].tolist() == [0, 1]
+    assert columns["label name: cosine"].tolist() == [0, 0]
+    assert columns["label name: cosine, best name"].tolist() == [0, 1]
+    assert columns["label name: number of names found"].tolist() == [0, 1]
 
 
 def test_many_names_of_one_label_crowd_no_other_out():

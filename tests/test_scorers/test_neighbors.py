@@ -1,6 +1,7 @@
 """Distances to a label's nearest points, and votes of the nearest points."""
 
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from metarank._util.printable import ordinal
 from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.neighbors import training_rows
 from metarank.scorers.neighbors.training_rows import DenseRows, SparseRows
-from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
+from metarank.scorers.neighbors.voting import NEAREST, LabelNeighbors, NeighborShortlister
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -104,7 +106,8 @@ def test_raw_columns_agree_with_slow_twin(kind, fold):
     view = data.view() if fold is None else data.without_fold(fold)
     pairs = some_pairs(Q.shape[0])
     columns = LabelNeighbors(k=6, columns="raw").fit(view).score(Q, pairs)
-    assert list(columns) == [f"{metric}_nn{j}" for metric in ("l2", "l1", "cosine") for j in range(1, 7)]
+    shown = [f"{ordinal(j)} {metric}" for metric in ("L2", "L1", "cosine") for j in range(1, 7)]
+    assert list(columns) == [f"{NEAREST}: {what} distance" for what in shown]
     assert all(column.dtype == np.float32 and column.shape == (pairs.n_pairs,) for column in columns.values())
     want = slow_raw(view, Q, pairs, 6).reshape(18, -1)
     np.testing.assert_allclose(stack(columns), want, rtol=1e-5, atol=1e-5)
@@ -116,16 +119,15 @@ def test_summary_columns_are_statistics_of_the_raw_ones(kind):
     pairs = Candidates.all_labels(Q.shape[0], L)
     raw = LabelNeighbors(k=12, columns="raw").fit(data.view()).score(Q, pairs)
     summary = LabelNeighbors(k=12).fit(data.view()).score(Q, pairs)
-    assert list(summary)[:10] == [
-        *("l2_nn1", "l2_nn2", "l2_nn3", "l2_nn5", "l2_nn10", "l2_nn12"),
-        *("l2_mean3", "l2_mean5", "l2_mean10", "l2_mean12"),
-    ]
+    shown = ["1st", "2nd", "3rd", "5th", "10th", "12th", *(f"mean of {k}" for k in (3, 5, 10, 12))]
+    endings = [" L2 distance"] * 6 + [" L2 distances"] * 4
+    assert list(summary)[:10] == [f"{NEAREST}: {what}{end}" for what, end in zip(shown, endings)]
     for name, column in summary.items():
-        metric, statistic = name.split("_")
-        if statistic.startswith("nn"):
+        if name in raw:
             assert column.tobytes() == raw[name].tobytes()
         else:
-            first = [raw[f"{metric}_nn{j}"] for j in range(1, int(statistic[4:]) + 1)]
+            k, metric = re.fullmatch(r".* mean of (\d+) (\w+) distances", name).groups()
+            first = [raw[f"{NEAREST}: {ordinal(j)} {metric} distance"] for j in range(1, int(k) + 1)]
             np.testing.assert_allclose(column, np.mean(first, axis=0), rtol=1e-6)
 
 
@@ -184,22 +186,21 @@ def test_neighbors_of_names_the_nearest_points():
     for kind in ("dense", "sparse"):
         data, Q = problem(kind)
         view = data.without_fold(0)
-        scorer = LabelNeighbors(k=3).fit(view)
         indptr, rows = view.rows_by_label
         for metric, distances in all_distances(data.X, Q).items():
+            scorer = LabelNeighbors(k=3, metrics=(metric,)).fit(view)
             for label in range(L):
                 points = rows[indptr[label] : indptr[label + 1]]
-                got, far = scorer.neighbors_of(Q[:1], label, k=4, metric=metric)
+                got, far = scorer.neighbors_of(Q[:1], label, k=4)
                 want = points[np.argsort(distances[0, points], kind="stable")][:4]
                 assert got.tolist() == want.tolist()
                 np.testing.assert_allclose(far, distances[0, want], rtol=1e-5, atol=1e-5)
     for asked, message in (
-        ((Q[:2], 0, "l2"), "X must be one row, got 2"),
-        ((Q[:1], L, "l2"), "label must lie in"),
-        ((Q[:1], 0, "l3"), "metric must be among"),
+        ((Q[:2], 0), "X must be one row, got 2"),
+        ((Q[:1], L), "label must lie in"),
     ):
         with pytest.raises(ValueError, match=message):
-            scorer.neighbors_of(*asked[:2], metric=asked[2])
+            scorer.neighbors_of(*asked)
 
 
 def test_ties_go_to_the_smaller_row():
@@ -258,7 +259,8 @@ def test_votes_agree_with_slow_twin(kind, fold):
     view = data.view() if fold is None else data.without_fold(fold)
     scorer = NeighborShortlister(ks=(3, 20), names=True).fit(view)
     columns = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))
-    assert list(columns) == ["vote3", "vote3_weighted", "vote20", "vote20_weighted", "vote_names"]
+    votes = ["vote of 3", "weighted vote of 3", "vote of 20", "weighted vote of 20", "vote of similar names"]
+    assert list(columns) == [f"neighbors: {vote}" for vote in votes]
     votes, weighted = slow_votes(view, Q, 20)
     alike = (data.label_text @ data.label_text.T).toarray()
     np.fill_diagonal(alike, 0)
@@ -274,7 +276,7 @@ def test_a_rare_label_is_known_by_the_names_of_its_kin():
     text = TextVectorizer.of_words(words, np.ones(4)).transform(names)
     view = TrainingSet(X, Y, np.zeros(3, np.int32), label_text=text).view()
     scorer = NeighborShortlister(ks=(2,), names=True).fit(view)
-    kin = scorer.score(X[:1], Candidates.all_labels(1, 3))["vote_names"]
+    kin = scorer.score(X[:1], Candidates.all_labels(1, 3))["neighbors: vote of similar names"]
     np.testing.assert_allclose(kin, [0, 2 / np.sqrt(6), 0], rtol=1e-6)  # no label is its own kin
 
 
@@ -289,8 +291,9 @@ def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
     worth = np.array([1 + C * np.exp(-0.6 * np.log(count + 2.6)) for count in view.label_counts])
     votes, weighted = slow_votes(view, Q, 20)
     columns = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))
-    np.testing.assert_allclose(columns["vote20"], votes.ravel(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(columns["vote20_weighted"], (weighted * worth).ravel(), rtol=1e-4, atol=1e-5)
+    for vote, expected in {"vote": votes, "weighted vote": weighted * worth}.items():
+        column = columns[f"neighbors: {vote} of 20"]
+        np.testing.assert_allclose(column, expected.ravel(), rtol=1e-4, atol=1e-5)
     short = scorer.shortlist(Q, 4)
     scores = weighted * worth + 1e-6 * view.label_counts / view.n_rows
     np.testing.assert_allclose(
@@ -306,8 +309,8 @@ def test_shortlist_is_the_top_of_the_votes(kind, k):
     scorer = NeighborShortlister(ks=(5,)).fit(view)
     short = scorer.shortlist(Q, k)
     assert np.all(np.diff(short.indptr) == min(k, L))
-    vote = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))["vote5_weighted"].reshape(-1, L)
-    want = vote + 1e-6 * view.label_counts / view.n_rows
+    vote = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))["neighbors: weighted vote of 5"]
+    want = vote.reshape(-1, L) + 1e-6 * view.label_counts / view.n_rows
     got = short.scores["neighbor_vote"].reshape(Q.shape[0], -1)
     np.testing.assert_allclose(np.sort(got)[:, ::-1], -np.sort(-want)[:, : min(k, L)], rtol=1e-5, atol=1e-9)
 
@@ -325,7 +328,7 @@ def test_neighbors_searched_once_serve_both_questions(kind):
         alone = NeighborShortlister(ks=(k,)).fit(data.view()).score(Q, pairs)
         for name, values in alone.items():
             # What counts as near among dense rows hangs on the farthest neighbour.
-            if kind == "sparse" or k == 70 or not name.endswith("weighted"):
+            if kind == "sparse" or k == 70 or "weighted" not in name:
                 assert columns[name].tobytes() == values.tobytes()
     copied = pickle.loads(pickle.dumps(scorer)).score(Q, pairs)
     assert all(copied[name].tobytes() == values.tobytes() for name, values in columns.items())

@@ -140,7 +140,7 @@ def test_trees_take_names_of_a_data_set(kind: type, tmp_path) -> None:
     again = load(tmp_path / "M")
     assert fixed.tail_.name_weight_ == again.tail_.name_weight_ == 0.5
     assert again.get_params() == fixed.get_params()
-    one, other = (model.shortlist(data.X, 5).scores[model.column] for model in (fixed, again))
+    one, other = (model.shortlist(data.X, 5).final_score for model in (fixed, again))
     assert one.tobytes() == other.tobytes()
     without = kind(**params).fit(data.X, data.Y)
     assert without.tail_ is None or without.tail_.name_weight_ == 0

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metarank._util.threads import resolve_n_jobs
-from metarank.apps.report.words import source_of
 from metarank.model.answering.answer import read_request, words_in
 from metarank.model.answering.explain import BOOST
 from metarank.model.estimator import MetaRanker
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import source_of
 from metarank.types.given import Given
 from metarank.types.ranking import Ranking
 

@@ -11,11 +11,13 @@ import numpy as np
 
 from metarank._util.elementary import log
 from metarank._util.parameters import check_integer
-from metarank._util.printable import preformatted, printable
+from metarank._util.printable import ordinal, preformatted, printable
 from metarank.model.answering.answer import Answering, Request, read_request
 from metarank.model.fitted import FittedModel
 from metarank.scorers.names.given_vectors import LabelVectorScorer
+from metarank.scorers.neighbors.prior import PRIOR
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import LEGEND, RELATIVE
 from metarank.types.view import Features
 
 # The rare-label boost among the columns.
@@ -89,14 +91,15 @@ class Explanation:
 
     Examples
     --------
-    >>> columns = [("vote10", 0.3, 0.8), (BOOST, 1.5, 0.75), ("prior", -4.0, -0.2004)]
+    >>> columns = [("neighbors: vote of 10", 0.3, 0.8), (BOOST, 1.5, 0.75)]
+    >>> columns += [("label frequency: log share", -4.0, -0.2004)]
     >>> print(Explanation(0, "tea", 1, 9, 3.3496, 0.9, [], columns, base=2.0, propensity_weight=0.5))
     tea: rank 1 of 9, score 3.350, probability 0.90
       what makes up the score:
           +2.000  where it starts
-          +0.800  vote10 = 0.3
+          +0.800  neighbors: vote of 10 = 0.3
           +0.750  rare-label boost = 1.5 x 0.5
-          -0.200  prior = -4
+          -0.200  label frequency: log share = -4
           =3.350
     """
 
@@ -151,6 +154,7 @@ class Explanation:
         effects = rounded_to_sum([effect for _, effect in parts], self.score)
         lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
         lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
+        lines += [f"  {LEGEND}"] * any(column.endswith(RELATIVE) for column, _, _ in head)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -164,18 +168,6 @@ class Explanation:
         boost = value * self.propensity_weight
         units = f"{effect / boost if boost else 1:.4g}"
         return f"{value:.4g} x {self.propensity_weight:g}" + (f" x {units}" if units != "1" else "")
-
-
-def ordinal(n: int) -> str:
-    """A rank in words.
-
-    Examples
-    --------
-    >>> [ordinal(n) for n in (1, 2, 3, 11, 1022)]
-    ['1st', '2nd', '3rd', '11th', '1,022nd']
-    """
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n:,}{ending}"
 
 
 def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
@@ -243,7 +235,7 @@ def _explained(answering: Answering, row: Request, label: int, n_neighbors: int)
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
     if scored.untold[at]:
-        parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
+        parts = [(PRIOR, float(log(model.prior[label])), float(scored.evidence[at]))]
     else:
         shares = answering.ranker.contributions(table.pairs(np.array([of_table])))[0, :-1]
         parts = [

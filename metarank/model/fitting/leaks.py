@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank.scorers.given.given_scorer import column_of
+from metarank.scorers.neighbors.voting import NEIGHBORS
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import Columns
 
@@ -43,10 +45,11 @@ def leaks(
 
     if n_rows < _LEAST_HOPEFUL:
         return []
-    votes = [errors_and_finds(name)[0] for name in by_name if name.startswith("vote")]
+    votes = [errors_and_finds(name)[0] for name in by_name if name.startswith(f"{NEIGHBORS}: ")]
     warned = []
     for source in given if votes else ():
-        errors, found = errors_and_finds(name) if (name := f"{source}_score") in by_name else (1.0, 0.0)
+        name = column_of(source, "score")
+        errors, found = errors_and_finds(name) if name in by_name else (1.0, 0.0)
         if errors < (_HALF if found > _FOUND else _SUSPECT) * min(votes):
             warned.append(
                 f"candidates of {source!r} have a relevant first label in {1 - errors:.1%} of the rows, "

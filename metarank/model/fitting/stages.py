@@ -38,6 +38,7 @@ from metarank.scorers.crossfit import (
     held_out_shortlist,
     nested_columns,
 )
+from metarank.scorers.neighbors.prior import PRIOR
 from metarank.scorers.source import Source, describers
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import Columns, FeatureTable
@@ -267,7 +268,7 @@ def assembled(
         named |= relatives_columns(wanted, named, candidates, lists.labels)
     # Classifier scores are comparable between lists; beside them, distances count within the list only.
     # With shortlists, pairs are so many and varied that raw values are informative too.
-    raw = [*classifier_columns, "prior"] if classifier_columns and not lists.is_shortlisted else None
+    raw = [*classifier_columns, PRIOR] if classifier_columns and not lists.is_shortlisted else None
     table = assemble(named, candidates, standardize=lists.options.standardizes, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
 

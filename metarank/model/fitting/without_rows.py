@@ -23,9 +23,11 @@ from metarank.model.fitting.stages import LocalStages, RankedPairs
 from metarank.ranker.assemble import joined_columns
 from metarank.ranker.linear_ranker import LinearRanker
 from metarank.scorers.base import LabelScorer, columns_of
+from metarank.scorers.names.words import BEST
 from metarank.scorers.source import describers
 from metarank.thresholds.learned_thresholds import NoThresholds
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import RELATIVE, unqualified
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
 
@@ -33,9 +35,9 @@ from metarank.types.view import TrainingSet
 # other columns, near the best on 1,500 training rows each of LLMs4Subjects-dev-en and tib_records_en. nDCG@5
 # of the first: the cosine alone .393, the words of names alone .389, so weighed .464.
 WEIGHTS: dict[tuple[str, ...], float] = {
-    ("vector_cosine",): 3.0,
-    ("name_cosine", "best_name_cosine"): 1.0,
-    ("mention_alone",): 1.0,
+    ("label vector: cosine",): 3.0,
+    ("label name: cosine", f"label name: cosine{BEST}"): 1.0,
+    ("label mention: share alone",): 1.0,
 }
 
 
@@ -81,10 +83,10 @@ def _weights(scorers: list[LabelScorer], data: TrainingSet) -> dict[str, float]:
     """The weight of each column, standardised, that is of use; they sum to 1."""
     pair = Candidates(np.array([0, 1]), np.array([0]), data.Y.shape[1])
     columns, _ = joined_columns([columns_of(s, data.read_by(s)[:1], pair) for s in scorers])
-    kinds = [[name for name in columns if name.rpartition(": ")[2] in kind] for kind in WEIGHTS]
+    kinds = [[name for name in columns if unqualified(name) in kind] for kind in WEIGHTS]
     total = sum(weight for weight, names in zip(WEIGHTS.values(), kinds) if names)
     return {
-        f"z({name})": weight / len(names) / total
+        name + RELATIVE: weight / len(names) / total
         for weight, names in zip(WEIGHTS.values(), kinds)
         for name in names
     }

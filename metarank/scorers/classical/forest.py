@@ -48,7 +48,7 @@ class ExtraTrees(LabelScorer):
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
     >>> scorer = ExtraTrees(n_trees=10, min_samples_leaf=1).fit(TrainingSet(X, Y, np.zeros(4)).view())
-    >>> scorer.score(X, Candidates.all_labels(4, 1))["extra_trees"].round(1)
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["extra trees: log-odds"].round(1)
     array([ 2.4,  2.4, -2.4, -2.4], dtype=float32)
     """
 
@@ -123,7 +123,7 @@ class ExtraTrees(LabelScorer):
         # Rankers add evidence up as log-odds; so many trees cannot tell a share of 0 from one below this.
         least = 1.0 / (self.n_trees + 2)
         share = np.clip(share, least, 1.0 - least)
-        return {"extra_trees": _core.log_odds(share).astype(np.float32)}
+        return {"extra trees: log-odds": _core.log_odds(share).astype(np.float32)}
 
     @cached_property
     def _forest(self) -> Any:

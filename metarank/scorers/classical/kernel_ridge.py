@@ -61,7 +61,7 @@ class KernelRidge(GramScorer):
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
     >>> scorer = KernelRidge(gamma=0.5, alpha=0.1).fit(TrainingSet(X, Y, np.zeros(4)).view())
-    >>> scorer.score(X, Candidates.all_labels(4, 1))["rbf_ridge"].round(1)
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["ridge with rbf kernel: score"].round(1)
     array([1., 1., 0., 0.], dtype=float32)
     """
 
@@ -89,9 +89,9 @@ class KernelRidge(GramScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         if self.kernel_ is None:
-            return {"linear_ridge": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
+            return {"linear ridge: score": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
         scores = self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)
-        return {f"{self.kernel_.name}_ridge": scores}
+        return {f"ridge with {self.kernel_.name} kernel: score": scores}
 
     def _chosen(self, view: TrainingView, n_jobs: int) -> dict[str, Any]:
         """Parameters with nothing left to choose."""

@@ -36,7 +36,8 @@ class KernelSVM(GramScorer):
 
     Notes
     -----
-    Column: ``svm``. A label without relevant (or without irrelevant) training rows scores -1 (or 1).
+    Column: ``kernel SVM: margin``. A label without relevant (or without irrelevant) rows scores
+    -1 (or 1).
 
     Examples
     --------
@@ -45,7 +46,7 @@ class KernelSVM(GramScorer):
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
     >>> scorer = KernelSVM().fit(TrainingSet(X, Y, np.zeros(4)).view())
-    >>> scorer.score(X, Candidates.all_labels(4, 1))["svm"] > 0
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["kernel SVM: margin"] > 0
     array([ True,  True, False, False])
     """
 
@@ -65,7 +66,8 @@ class KernelSVM(GramScorer):
     )
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        return {"svm": self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)}
+        margin = self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)
+        return {"kernel SVM: margin": margin}
 
     def _tune(self, view: TrainingView, n_jobs: int) -> None:
         for name, value in (("C", self.C), ("gamma", self.gamma)):

@@ -23,9 +23,8 @@ from metarank.types.view import TrainingView
 
 # The parameter of `MetaRanker.fit`.
 _OWN = "candidates"
-COLUMNS = ("score", "log", "place", "share", "z", "present", "right_at", "right", "odds")
 # The columns that say how a source scores each label, whether right or not.
-OF_LABELS = ("unusual", "usual", "proposed")
+OF_LABELS = ("score against label's usual", "label's usual score", "log frequency of label")
 # Pairs of the general rate in a rate of few pairs.
 _RATE_PAIRS = 5.0
 _BIN_PAIRS = 2.0
@@ -59,32 +58,36 @@ class GivenScorer(LabelScorer):
     Of a pair that the source proposes, with score s at place r = 0, 1, ... of the row's list (by score, ties
     by label id):
 
-    ========================= ==========================================================================
-    ``<source>_score``        s
-    ``<source>_log``          log s; where s <= 0, the least logarithm of the training scores less 1
-    ``<source>_place``        1 / log2(r + 2)
-    ``<source>_share``        s over the best score of the list
-    ``<source>_z``            (s - mean of the list) / standard deviation of the list
-    ``<source>_present``      1
-    ``<source>_right_at``     how often a pair of such a place is relevant
-    ``<source>_right``        how often the source is right for the label: (h + 5 q) / (c + 5), for h relevant
-                              ones of c proposals and the rate q of all proposals
-    ``<source>_odds``         log of the chance of relevance by the score, times how much oftener than its
-                              scores say the source is right for the label: (h + a) / (e + a), where e is
-                              the sum of the chances of the c proposals, and a is set by how far labels
-                              differ (moments of a gamma distribution)
-    ``<source>_unusual``      (v - mean) / standard deviation, for v the score's place among all training
-                              scores (0 to 1, logarithmic) and those of the label's proposals; 5 mean ones
-                              are added to a label's own
-    ``<source>_usual``        that mean of the label
-    ``<source>_proposed``     log of the share of the training rows for which the source proposes the label
-    ========================= ==========================================================================
+    =========================================== =============================================================
+    ``<source>: score``                         s
+    ``<source>: log score``                     log s; where s <= 0, the least logarithm of the training
+                                                scores less 1
+    ``<source>: rank discount``                 1 / log2(r + 2)
+    ``<source>: share of best score``           s over the best score of the list
+    ``<source>: standardized score``            (s - mean of the list) / standard deviation of the list
+    ``<source>: proposed``                      1
+    ``<source>: precision at rank``             how often a pair of such a place is relevant
+    ``<source>: precision for label``           how often the source is right for the label: (h + 5 q) / (c +
+                                                5), for h relevant ones of c proposals and the rate q of all
+                                                proposals
+    ``<source>: log-probability``               log of the chance of relevance by the score, times how much
+                                                oftener than its scores say the source is right for the
+                                                label: (h + a) / (e + a), where e is the sum of the chances
+                                                of the c proposals, and a is set by how far labels differ
+                                                (moments of a gamma distribution)
+    ``<source>: score against label's usual``   (v - mean) / standard deviation, for v the score's place
+                                                among all training scores (0 to 1, logarithmic) and those of
+                                                the label's proposals; 5 mean ones are added to a label's own
+    ``<source>: label's usual score``           that mean of the label
+    ``<source>: log frequency of label``        log of the share of the training rows for which the source
+                                                proposes the label
+    =========================================== =============================================================
 
     Of other pairs, the score is the least of the row's list (0 where it is empty), logarithm and z are 1 less
-    than the least, place, share and present are 0, "right_at", "right" and "odds" tell how often a label that
-    the source does not propose is relevant, and "unusual" is -5. A chance by the score is monotone: the rates
-    of bins of scores, pooled where they decrease. Training rows without a relevant label tell nothing of how
-    often a source is right and are not counted there.
+    than the least, rank discount, share and "proposed" are 0, the precisions and the log-probability tell how
+    often a label that the source does not propose is relevant, and the score against the label's usual is -5.
+    A chance by the score is monotone: the rates of bins of scores, pooled where they decrease. Training rows
+    without a relevant label tell nothing of how often a source is right and are not counted there.
 
     The source proposes all pairs that were given, however many are asked for.
 
@@ -106,7 +109,7 @@ class GivenScorer(LabelScorer):
     >>> given = Given(3, 2, {"bm25": S})
     >>> data = TrainingSet(np.zeros((3, 0), np.float32), Y, np.zeros(3), given=given)
     >>> columns = GivenScorer(given="bm25").fit(data.view()).score(given[:1], Candidates.all_labels(1, 2))
-    >>> columns["bm25_score"], columns["bm25_place"].round(2)
+    >>> columns["bm25: score"], columns["bm25: rank discount"].round(2)
     (array([0.9, 0.1], dtype=float32), array([1.  , 0.63], dtype=float32))
     """
 
@@ -214,29 +217,29 @@ class GivenScorer(LabelScorer):
         share = value / np.where(best != 0, np.abs(best), 1.0)[entry_row]
         columns = {
             "score": (value, least[row]),
-            "log": (
+            "log score": (
                 logarithm,
                 np.where(filled, least_log[row], self.least_log_) - _BELOW,
             ),
-            "place": (1.0 / log2(place + 2.0), 0.0),
-            "share": (share, 0.0),
-            "z": (z, np.where(filled, least_z[row] - _BELOW, 0.0)),
-            "present": (np.ones(len(value)), 0.0),
-            "right_at": (right_at, self.miss_rate_),
-            "right": (self.right_[given.indices], missed),
-            "odds": (log(odds), log(missed)),
+            "rank discount": (1.0 / log2(place + 2.0), 0.0),
+            "share of best score": (share, 0.0),
+            "standardized score": (z, np.where(filled, least_z[row] - _BELOW, 0.0)),
+            "proposed": (np.ones(len(value)), 0.0),
+            "precision at rank": (right_at, self.miss_rate_),
+            "precision for label": (self.right_[given.indices], missed),
+            "log-probability": (log(odds), log(missed)),
         }
         out = {}
         for name, (of_entry, otherwise) in columns.items():
             column = np.broadcast_to(otherwise, len(label)).astype(np.float32)
             column[is_listed] = of_entry[at[is_listed]]
-            out[f"{self.given}_{name}"] = column
+            out[column_of(self.given, name)] = column
         if not self.by_fold:
             unusual = np.full(len(label), _NOT_PROPOSED, np.float32)
             of_pair, level = label[is_listed], levels(given.data[at[is_listed]], self.edges_)
             unusual[is_listed] = (level - self.usual_[of_pair]) / self.spread_[of_pair]
             for name, column in zip(OF_LABELS, (unusual, self.usual_[label], self.log_share_[label])):
-                out[f"{self.given}_{name}"] = column
+                out[column_of(self.given, name)] = column
         return out
 
     def shortlist(self, X: Given, k: int, *, n_jobs: int = 1) -> Candidates:
@@ -268,6 +271,11 @@ class GivenScorer(LabelScorer):
             )
         out.n_labels_ = view.n_labels
         return out
+
+
+def column_of(source: str, name: str) -> str:
+    """The full name of a column of a source; candidates without a source are called so."""
+    return f"{'given candidates' if source == UNNAMED else source}: {name}"
 
 
 def habits(given: sp.csr_matrix, edges: np.ndarray) -> tuple[NDArray[np.float32], ...]:

@@ -27,6 +27,7 @@ from metarank.types.view import TrainingSet, TrainingView
 
 # The best candidates of each source that describe a row; the rest says little, and costs much.
 _BEST = 100
+_COLUMN = "all sources: linear score"
 
 
 @with_parameters
@@ -36,7 +37,7 @@ class GivenLinear(HeldOutProposals):
 
     A row's features are its 100 best candidates of each source, one feature a source and label, with the
     value ``(1 + log((n + 1) / (df + 1))) / log2(r + 2)`` at place r, for df of the n training rows with the
-    candidate, and unit length for each source. Column ``given_linear``: the score of
+    candidate, and unit length for each source. Column ``all sources: linear score``: the score of
     ``OneVsAll(loss="ridge", relevance="binary", C=1.0)``, 0 of labels without a row.
 
     Parameters
@@ -143,10 +144,10 @@ class GivenLinear(HeldOutProposals):
     def _column(self, known: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         column = np.zeros(len(known), np.float32)
         column[known] = columns[_linear().column]
-        return {"given_linear": column}
+        return {_COLUMN: column}
 
     def _named(self, candidates: Candidates) -> Candidates:
-        scores = {"given_linear": candidates.final_score}
+        scores = {_COLUMN: candidates.final_score}
         return Candidates.of_core(candidates.indptr, self.labels_[candidates.labels], self.n_labels_, scores)
 
 

@@ -13,11 +13,11 @@ from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, List, Object, Params, Strings
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.given.given_scorer import GivenScorer
+from metarank.scorers.given.given_scorer import GivenScorer, column_of
 from metarank.scorers.given.lists import positions
 from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.types.candidates import Candidates
-from metarank.types.given import Given, called
+from metarank.types.given import UNNAMED_FEATURE, Given, called
 from metarank.types.view import TrainingView
 
 # The parameter of `MetaRanker.fit`.
@@ -28,11 +28,12 @@ _OWN = "pair_features"
 class GivenTogether(LabelScorer):
     """What several given sources say of a pair together.
 
-    ``given_odds``
-        The sum of what each source adds to the label's prior: sum of log chances, as in ``<source>_odds``,
+    ``all sources: log-probability``
+        The sum of what each source adds to the label's prior: sum of log chances, as in ``<source>:
+        log-probability``,
         less (k - 1) times the log of the label's share of the rows, for k sources. That is the log of the
         chance if the sources erred independently.
-    ``given_sources``
+    ``all sources: number that propose``
         The number of sources that propose the pair.
 
     Parameters
@@ -66,10 +67,13 @@ class GivenTogether(LabelScorer):
         present = np.zeros(candidates.n_pairs, np.float32)
         for name, scorer in zip(self.given, self.scorers_):
             columns = scorer.score(X, candidates)
-            odds += columns[f"{name}_odds"]
-            present += columns[f"{name}_present"]
+            odds += columns[column_of(name, "log-probability")]
+            present += columns[column_of(name, "proposed")]
         odds -= (len(self.scorers_) - 1) * self.log_prior_[candidates.labels].astype(np.float64)
-        return {"given_odds": odds.astype(np.float32), "given_sources": present}
+        return {
+            "all sources: log-probability": odds.astype(np.float32),
+            "all sources: number that propose": present,
+        }
 
     def updated(self, view: TrainingView, *, n_jobs: int = 1) -> GivenTogether:
         """A scorer of the labels of the TrainingView; see `GivenScorer.updated`."""
@@ -82,7 +86,7 @@ class GivenTogether(LabelScorer):
 
 @with_parameters
 class PairFeatures(LabelScorer):
-    """Features of pairs as they were given: ``<name>``, 0 where a pair has none, and ``<name>_present``.
+    """Features of pairs as they were given: ``<name>``, 0 where a pair has none, and ``<name>: given``.
 
     Parameters
     ----------
@@ -118,11 +122,11 @@ class PairFeatures(LabelScorer):
         """Two columns for each feature, float32 (m,)."""
         out: dict[str, np.ndarray] = {}
         for name in self.names:
-            pairs = X.features[name]
+            pairs, shown = X.features[name], "pair feature" if name == UNNAMED_FEATURE else name
             at, is_present = positions(pairs, candidates)
             column = np.zeros(candidates.n_pairs, np.float32)
             column[is_present] = pairs.data[at[is_present]]
-            out |= {name: column, f"{name}_present": is_present.astype(np.float32)}
+            out |= {shown: column, f"{shown}: given": is_present.astype(np.float32)}
         return out
 
     def given_read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

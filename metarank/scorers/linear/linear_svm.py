@@ -47,8 +47,8 @@ class LinearClassifier(LabelScorer):
 
     Notes
     -----
-    Column: ``linear``. A label without relevant (or without irrelevant) rows in the TrainingView scores
-    -1 (or 1) for every row.
+    Column: ``linear SVM: margin``. A label without relevant (or without irrelevant) rows in the TrainingView
+    scores -1 (or 1) for every row.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class LinearClassifier(LabelScorer):
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
     >>> scorer = LinearClassifier(C=1.0).fit(TrainingSet(X, Y, np.zeros(4)).view())
-    >>> scorer.score(X, Candidates.all_labels(4, 1))["linear"] > 0
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["linear SVM: margin"] > 0
     array([ True,  True, False, False])
     """
 
@@ -95,7 +95,7 @@ class LinearClassifier(LabelScorer):
         return clone(self).set_params(C=self._choose(view, n_jobs) if self.C == "auto" else self.C)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        return {"linear": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
+        return {"linear SVM: margin": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
 
     def _train(
         self, X: Features, Y: sp.csr_matrix, C: float, seed: int, n_jobs: int

@@ -94,8 +94,9 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows have the same weight:
     `fit` takes no `sample_weight`.
 
-    Column: ``ova_<loss>``. A label without a relevant training row is never proposed; its score is 0
-    (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
+    Column: ``one-vs-all <loss>: score``. A label without a relevant row is never proposed; its
+    score is 0 (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before
+    pruning.
 
     Examples
     --------
@@ -126,7 +127,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
     @property
     def column(self) -> str:
         """Name of the score."""
-        return f"ova_{self.loss}"
+        return f"one-vs-all {self.loss.replace('_', ' ')}: score"
 
     def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         if sample_weight is not None:
@@ -159,7 +160,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
         penalty = 1 / (2 * C)
         with single_threaded_blas():
-            if SharedRidge.size(extended) > self.max_size:
+            if min(extended.shape) > self.max_size:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
             elif view.mask.all():  # what the held-out scores were made from
                 W = self._shared_ridge(view, penalty, n_jobs).weights(targets, density, view.seed, n_jobs)
@@ -264,7 +265,7 @@ class OneVsAll(HeldOutProposals, StandaloneShortlister):
         view = data.view()
         self._check_params()
         extended = self._extended(data.X)
-        if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
+        if self.loss != "ridge" or min(extended.shape) > self.max_size:
             return None
         penalty = 1 / (2 * self._tuned_C(view, n_jobs))
         ridge = self._shared_ridge(view, penalty, n_jobs)

@@ -60,11 +60,6 @@ class SharedRidge:
         _core.sparse_gram((*csr_parts(X), X.shape[1]), K, n_jobs)
         return K
 
-    @staticmethod
-    def size(X: sp.csr_matrix) -> int:
-        """Rows of the matrix to be inverted."""
-        return min(X.shape)
-
     def blocks(self, features: np.ndarray) -> np.ndarray:
         """P' (n, len(features)) of some features."""
         if self.is_dual:

@@ -33,9 +33,9 @@ def _check_columns(known: Known) -> None:
 class LabelVectorScorer(LabelScorer):
     """The cosine of a row and the vector of the label, `view.label_vectors`; labels of rows are not used.
 
-    Column: ``vector_cosine``, 0 if the vector of the row or label is zero. Needs the vectors of a
-    table of labels, in the space of dense X. The nearest labels are found by comparison with all of them;
-    from 50,000 labels on by a FAISS graph, whose proposals are compared again.
+    Column: ``label vector: cosine``, 0 where the row or the label has no vector but zeros. Needs the vectors
+    of a table of labels, in the space of dense X. The nearest labels are found by comparison with all of
+    them; from 50,000 labels on by a FAISS graph, whose proposals are compared again.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class LabelVectorScorer(LabelScorer):
     >>> X, Y = np.float32([[1, 0], [0, 2]]), sp.csr_matrix((2, 3), dtype=np.float32)
     >>> own = LabelVectors(np.float32([[1, 0], [1, 1], [0, 3]]))
     >>> scorer = LabelVectorScorer().fit(TrainingSet(X, Y, np.zeros(2), label_vectors=own).view())
-    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["vector_cosine"].round(2)
+    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["label vector: cosine"].round(2)
     array([1.  , 0.71, 0.  ], dtype=float32)
     >>> scorer.shortlist(X[:1], k=2).labels
     array([0, 1], dtype=int32)
@@ -53,7 +53,7 @@ class LabelVectorScorer(LabelScorer):
     is_quick = True
     is_label_free = True
     title: ClassVar[str] = "vectors of the labels alone"
-    column: ClassVar[str] = "vector_cosine"
+    column: ClassVar[str] = "label vector: cosine"
     saved: ClassVar[Spec] = Spec(
         Array("vectors_", np.float32, ("L", "dv")),
         Array("scale_", np.float32, ("dv",), optional=True),

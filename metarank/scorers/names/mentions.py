@@ -19,16 +19,19 @@ from metarank.types.given import Given
 from metarank.types.texts import NAME, NameForms
 from metarank.types.view import TrainingView
 
-COLUMNS = (
-    "mention_count",
-    "mention_alone",
-    "mention_start",
-    "mention_place",
-    "mention_spread",
-    "mention_words",
-    "mention_name",
-    "mention_labels",
-    "mention_rarity",
+COLUMNS = tuple(
+    f"label mention: {what}"
+    for what in (
+        "count",
+        "share alone",
+        "nearness to the start",
+        "earliness",
+        "spread",
+        "words of the name",
+        "kind of name",
+        "labels with this name",
+        "rarity",
+    )
 )
 SCORE = "mentions"
 
@@ -40,17 +43,17 @@ class NameMentions(LabelScorer):
     the model has a language; without stop words). "Kant, Immanuel" is found as "Immanuel Kant" too, and
     "Mercury (planet)" as "Mercury". Columns, 0 for a label that is not mentioned:
 
-    * ``mention_count``: how often it is;
-    * ``mention_alone``: the share of these places that are not within a longer name, such as "salt" in
-      "potassium salt" if that is a name too;
-    * ``mention_start``: 1 / (1 + number of words before the first place);
-    * ``mention_place``: 1 - number of words before the first place / number of words;
-    * ``mention_spread``: words from the first to the last place / number of words;
-    * ``mention_words``: number of words of the name found; of several the label's own name comes before
-      alternative ones and those before parts, then longer ones before shorter ones;
-    * ``mention_name``: 2 for the label's name, 1 for an alternative one, 0 for a part;
-    * ``mention_labels``: how many labels share the name;
-    * ``mention_rarity``: ln((1 + n) / (1 + texts that mention it)) over the n training texts.
+    * ``label mention: count``: how often it is;
+    * ``label mention: share alone``: the share of these places that are not within a longer name, as "salt"
+      is within "potassium salt" if that is a name too;
+    * ``label mention: nearness to the start``: 1 / (1 + number of words before the first place);
+    * ``label mention: earliness``: 1 - number of words before the first place / number of words;
+    * ``label mention: spread``: words from the first to the last place / number of words;
+    * ``label mention: words of the name``: number of words of the name found; of several the label's own name
+      comes before alternative ones and those before parts, then longer ones before shorter ones;
+    * ``label mention: kind of name``: 2 for the label's name, 1 for an alternative one, 0 for a part;
+    * ``label mention: labels with this name``: how many labels share the name;
+    * ``label mention: rarity``: ln((1 + n) / (1 + texts that mention it)) over the n training texts.
 
     Labels without training rows are described like all others. The columns, and the score of proposals, are
     the lexical evidence of MLLM, the matcher of the indexing tool Annif, which learned it from Maui (Medelyan
@@ -69,7 +72,7 @@ class NameMentions(LabelScorer):
     >>> data = TrainingSet(np.zeros((2, 1)), Y, np.zeros(2), given=given, name_forms=forms)
     >>> scorer = NameMentions().fit(data.view())
     >>> found = scorer.score(given, Candidates.all_labels(2, 3))
-    >>> found["mention_alone"].reshape(2, 3)
+    >>> found["label mention: share alone"].reshape(2, 3)
     array([[0., 1., 0.],
            [1., 0., 1.]], dtype=float32)
     """

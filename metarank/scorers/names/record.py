@@ -21,7 +21,10 @@ from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.view import Features, TrainingView
 
-COLUMNS = ("name_odds", "name_rows", "name_precision", "name_recall")
+COLUMNS = tuple(
+    f"label name in training: {what}"
+    for what in ("log-odds of words", "log of rows found", "precision", "recall")
+)
 # Pairs of a label and one of its rows that a word is thought to have been in before any is seen, shared out
 # as over all words.
 _PRIOR_PAIRS = 4.0
@@ -35,13 +38,15 @@ class NameRecord(LabelScorer):
     labels whose rows do not use it, a word such as "leukaemia" is not. The first is learned per label, the
     second per word, so it also describes labels without rows. Columns:
 
-    * ``name_odds``: the sum over the words w of the name of ``log(P(w | l) / P(w))`` if the row has w, of
-      ``log((1 - P(w | l)) / (1 - P(w)))`` if not: the logarithm of the likelihood ratio of a naive
-      Bayes classifier. P(w) is the share of rows that have w; P(w | l) is one number for all labels with w in
-      their names: of the pairs of a row and such a label of it, the share in which the row has w.
-    * ``name_rows``: log(1 + number of rows that have all known words of the name).
-    * ``name_precision``: the share of these rows that have the label.
-    * ``name_recall``: the share of the label's rows that are among them.
+    * ``label name in training: log-odds of words``: the sum over the words w of the name of ``log(P(w | l) /
+      P(w))`` where the row has w, of ``log((1 - P(w | l)) / (1 - P(w)))`` where it has not: the logarithm of
+      the likelihood ratio of a naive Bayes classifier. P(w) is the share of rows that have w; P(w | l) is one
+      number for all labels with w in their names: of the pairs of a row and such a label of it, the share in
+      which the row has w.
+    * ``label name in training: log of rows found``: log(1 + number of rows that have all known words of the
+      name).
+    * ``label name in training: precision``: the share of these rows that have the label.
+    * ``label name in training: recall``: the share of the label's rows that are among them.
 
     Shares are smoothed: P(w | l) by four pairs and the precision by one row, with the share of all words and
     names; P(w) and the recall by half a row on either side. A label without a known word has the odds 0, and
@@ -61,9 +66,10 @@ class NameRecord(LabelScorer):
     >>> data = TrainingSet(X, Y, np.zeros(4, np.int32), label_text=sp.csr_matrix(np.eye(2, dtype=np.float32)))
     >>> record = NameRecord().fit(data.view())
     >>> found = record.score(X[:2], Candidates.all_labels(2, 2))
-    >>> found["name_precision"][:2].round(2)  # three rows have "theory", none of them the label
+    >>> # three rows have "theory", none of them the label
+    >>> found["label name in training: precision"][:2].round(2)
     array([0.1, 0.8], dtype=float32)
-    >>> found["name_odds"][2:].round(1)
+    >>> found["label name in training: log-odds of words"][2:].round(1)
     array([-0.3,  0.4], dtype=float32)
     """
 
@@ -107,7 +113,7 @@ class NameRecord(LabelScorer):
         return canonical_csr(np.ones(len(labels)), labels, indptr, (len(indptr) - 1, view.n_labels))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``name_odds``, ``name_rows``, ``name_precision``, ``name_recall``."""
+        """The float32 columns (m,)."""
         check_width(X, self.label_text_.shape[1])
         check_lists(candidates, X.shape[0], self.label_text_.shape[0])
         pairs, weights = (candidates.indptr, candidates.labels), (self.present_, self.absent_)

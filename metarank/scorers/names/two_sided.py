@@ -31,9 +31,10 @@ class TwoSided(LabelVectorScorer):
     """The cosine of ``e W`` and ``l + o``, of a row e, the vector l of the label, and the label's offset o.
 
     The matrix W, which all labels share, and the offsets are learned by softmax over a row's relevant labels,
-    those nearest to it and some drawn at random; they start as the identity and as zeros. A label without
-    training rows has no offset; it is scored by its vector, and gains from labels near it. Rows without
-    labels are not used. Column: ``two_sided``. Needs `view.label_vectors`.
+    those nearest to it and some drawn at random; they start as the identity and as zeros. So a label without
+    training rows, which has no offset, is scored by its vector, and gains from what labels near to it teach.
+    Of a row without labels nothing is learned. Column: ``label vector: learned cosine``. Needs
+    `view.label_vectors`.
 
     Examples
     --------
@@ -43,14 +44,14 @@ class TwoSided(LabelVectorScorer):
     >>> X, Y = np.eye(2, dtype=np.float32), sp.csr_matrix(np.float32([[0, 1, 0], [1, 0, 0]]))
     >>> own = LabelVectors(np.float32([[1, 0], [0, 1], [1, 1]]))
     >>> scorer = TwoSided().fit(TrainingSet(X, Y, np.zeros(2), label_vectors=own).view())
-    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["two_sided"].round(2)
+    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["label vector: learned cosine"].round(2)
     array([1.  , 0.14, 0.73], dtype=float32)
     """
 
     is_label_free = False
     reads_names = True
     title: ClassVar[str] = "vectors of labels, compared as learned"
-    column: ClassVar[str] = "two_sided"
+    column: ClassVar[str] = "label vector: learned cosine"
     saved: ClassVar[Spec] = LabelVectorScorer.saved.extended(Array("weights_", np.float32, ("dv", "dv")))
 
     def fit(self, view: TrainingView, *, n_jobs: int = 1) -> TwoSided:

@@ -24,9 +24,14 @@ from metarank.types.candidates import Candidates
 from metarank.types.label_names import OtherNames
 from metarank.types.view import Features, TrainingView
 
-COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
+COLUMNS = tuple(
+    f"label name: {what}"
+    for what in ("cosine", "share of words", "weighted share of words", "number of words")
+)
 # How many of the names of a label occur whole, where it has several.
-MATCHED = "names_matched"
+MATCHED = "label name: number of names found"
+# What columns of the best of several names end with.
+BEST = ", best name"
 
 
 class NameScorer(LabelScorer):
@@ -34,15 +39,16 @@ class NameScorer(LabelScorer):
 
     Columns, for document x and the label's text t in one feature space:
 
-    * ``name_cosine``: x.t / (|x| |t|), 0 where either is empty;
-    * ``name_share``: share of the distinct words of t that occur in x;
-    * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
-    * ``name_words``: number of distinct known words of t.
+    * ``label name: cosine``: x.t / (|x| |t|), 0 where either is empty;
+    * ``label name: share of words``: share of the distinct words of t that occur in x;
+    * ``label name: weighted share of words``: the same share by weight, sum of |t_j| over the words in x /
+      sum of |t_j|;
+    * ``label name: number of words``: number of distinct known words of t.
 
-    All are 0 for a label without a known word. If labels have alternative names, `view.other_names`, there
-    are five more columns: ``best_name_cosine``, ``best_name_share``, ``best_name_weighted_share`` and
-    ``best_name_words`` of the name, alternative or not, of the highest cosine, and ``names_matched``, the
-    number of names all of whose known words occur in x. Proposals then go by ``best_name_cosine``.
+    All are 0 for a label without a known word. If labels have alternative names, `view.other_names`, five
+    more columns: these four with ``, best name``, of the name, alternative or not, of the highest cosine, and
+    ``label name: number of names found``, the number of names all of whose known words occur in x. Proposals
+    then go by ``label name: cosine, best name``.
 
     Examples
     --------
@@ -53,7 +59,7 @@ class NameScorer(LabelScorer):
     >>> X = v.transform(["a cup of tea"])
     >>> data = TrainingSet(X, sp.csr_matrix((1, 2), dtype=np.float32), np.zeros(1, np.int32), label_text=text)
     >>> scorer = NameScorer().fit(data.view())
-    >>> scorer.score(X, Candidates.all_labels(1, 2))["name_share"]
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["label name: share of words"]
     array([0. , 0.5], dtype=float32)
     >>> scorer.shortlist(X, k=5).labels
     array([1], dtype=int32)
@@ -69,7 +75,7 @@ class NameScorer(LabelScorer):
     proposal: ClassVar[str] = "names"
     # Of the core's columns those that describe a pair, by their number.
     described: ClassVar[dict[int, str]] = dict(enumerate(COLUMNS))
-    # Those of the best of a label's names begin with "best_"; the number of names that occur whole.
+    # The number of names that occur whole.
     matched: ClassVar[str] = MATCHED
 
     saved: ClassVar[Spec] = Spec(
@@ -94,15 +100,14 @@ class NameScorer(LabelScorer):
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``; and
-        those of the best name if labels have several."""
+        """The float32 columns (m,)."""
         check_lists(candidates, X.shape[0], self.label_text_.shape[0])
         rows = self._rows(X)
         evidence = self._index.evidence(rows, candidates.indptr, candidates.labels, n_jobs)
         out = {name: evidence[number] for number, name in self.described.items()}
         if self.other_names_ is not None:
             best, matched = self._grouped.evidence(rows, candidates, n_jobs)
-            out |= {f"best_{name}": best[number] for number, name in self.described.items()}
+            out |= {name + BEST: best[number] for number, name in self.described.items()}
             out |= {self.matched: matched} if self.matched else {}
         return out
 
@@ -154,9 +159,9 @@ class SpellingScorer(NameScorer):
     """Evidence from words that are spelled like those of the labels' names, `TrainingView.label_spelling`.
 
     It finds labels whose names are inflected or compounded differently in the document. Columns:
-    ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
-    weight; with alternative names also ``best_spelling_cosine`` and ``best_spelling_share``,
-    those of the name of the highest cosine. See `metarank.data.spelling`.
+    ``label name: spelling cosine``, and ``label name: spelling share``, the share of the label's words that
+    occur in the row, by weight; with alternative names also both with ``, best name``, those of
+    the name of the highest cosine. See `metarank.data.spelling`.
 
     Examples
     --------
@@ -169,14 +174,14 @@ class SpellingScorer(NameScorer):
     >>> Y = sp.csr_matrix((1, 2), dtype=np.float32)
     >>> data = TrainingSet(X, Y, np.zeros(1, np.int32), label_spelling=text)
     >>> scorer = SpellingScorer().fit(data.view())
-    >>> scorer.score(X, Candidates.all_labels(1, 2))["spelling_cosine"]
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["label name: spelling cosine"]
     array([1., 0.], dtype=float32)
     """
 
     reads_text = "label_spelling"
     proposal = "spelling"
     title = "spelling of label names alone"
-    described: ClassVar[dict[int, str]] = {0: "spelling_cosine", 2: "spelling_share"}
+    described: ClassVar[dict[int, str]] = {0: "label name: spelling cosine", 2: "label name: spelling share"}
     matched = ""
 
 

@@ -16,15 +16,16 @@ from metarank.scorers.neighbors.training_rows import SparseRows, shared_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingView
 
-_COLUMNS = ("centroid_l2", "centroid_cosine")
+_COLUMNS = ("label centroid: L2 distance", "label centroid: cosine distance")
 
 
 class Centroids(LabelScorer):
     """L2 and cosine distance to the label's centroid, the last two features of Yang & Gopal (2012), eq. 1.
 
-    The centroid is the mean of the label's training points, not re-normalised. Columns ``centroid_l2`` and
-    ``centroid_cosine``. Sparse X has sparse centroids. The sums run over the training rows in their order, so
-    no other row has any effect.
+    The centroid is the mean of the label's points, not re-normalised. Columns
+    ``label centroid: L2 distance`` and ``label centroid: cosine distance``. Sparse X has sparse centroids.
+    The sums run over the view's rows in their order, so no row outside it leaves a trace, not even in the
+    last bit.
 
     Notes
     -----
@@ -39,7 +40,8 @@ class Centroids(LabelScorer):
     >>> Y = sp.csr_matrix(np.ones((2, 1), np.float32))
     >>> centroids = Centroids().fit(TrainingSet(X, Y, np.zeros(2, np.int32)).view())
     >>> centroids.score(np.array([[0.0, 1.0]], np.float32), Candidates.all_labels(1, 1))
-    {'centroid_l2': array([2.], dtype=float32), 'centroid_cosine': array([0.], dtype=float32)}
+    {'label centroid: L2 distance': array([2.], dtype=float32),
+     'label centroid: cosine distance': array([0.], dtype=float32)}
     """
 
     by_block = True
@@ -57,7 +59,7 @@ class Centroids(LabelScorer):
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``centroid_l2`` and ``centroid_cosine``."""
+        """The float32 columns (m,)."""
         values = self.means_.distances(X, candidates, n_jobs)
         return dict(zip(_COLUMNS, values))
 

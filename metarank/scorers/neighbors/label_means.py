@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +36,7 @@ _MOST_TERMS = 1 << 23
 _FEW_ROWS = 16
 
 
+@dataclass(eq=False, repr=False)
 class LabelMeans(Saved):
     """Means of the labels' points, not re-normalised; sparse where the points are.
 
@@ -53,6 +55,13 @@ class LabelMeans(Saved):
     labels : LabelRows, optional
     """
 
+    means: np.ndarray | sp.csr_matrix
+    known: np.ndarray
+    max_sq_norm: float
+    sq_norm: np.ndarray | None = None
+    rows: SparseRows | None = None
+    labels: LabelRows | None = None
+
     saved: ClassVar[Spec] = Spec(
         Rows("means", dims=("L", "d")),
         Ids("known", np.uint8, ("L",), below=2),
@@ -67,38 +76,6 @@ class LabelMeans(Saved):
         ),
         Object("labels", LabelRows, ("rows", "L"), when=lambda known: known.rows is not None),
     )
-
-    def __init__(
-        self,
-        means: np.ndarray | sp.csr_matrix,
-        known: np.ndarray,
-        max_sq_norm: float,
-        sq_norm: np.ndarray | None = None,
-        rows: SparseRows | None = None,
-        labels: LabelRows | None = None,
-    ) -> None:
-        self.means = means
-        self.known = known
-        self.max_sq_norm = max_sq_norm
-        self.rows = rows
-        self.labels = labels
-        if sq_norm is not None:
-            self.sq_norm = sq_norm
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return LabelMeans, (
-            self.means,
-            self.known,
-            self.max_sq_norm,
-            self.sq_norm,
-            self.rows,
-            self.labels,
-        )
-
-    @cached_property
-    def sq_norm(self) -> np.ndarray | None:
-        """Squared lengths of sparse means, float64 (L,); None of dense ones."""
-        return sq_norms(self.means) if sp.issparse(self.means) else None
 
     @cached_property
     def index(self) -> _core.LabelMeanIndex:

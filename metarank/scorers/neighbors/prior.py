@@ -15,6 +15,9 @@ from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingView
 
+# The name of the column.
+PRIOR = "label frequency: log share"
+
 
 def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:
     """(N_l + 1/2) / (N + 1) of each label, float64 between 0 and 1, of the rows that have it among N.
@@ -28,7 +31,8 @@ def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 class LabelPrior(LabelScorer):
-    """Log of the label's smoothed share of the view's rows: log((N_l + 1/2) / (N + 1)), column ``prior``.
+    """Log of the label's smoothed share of the view's rows: log((N_l + 1/2) / (N + 1)), column
+    ``label frequency: log share``.
 
     Examples
     --------
@@ -37,7 +41,7 @@ class LabelPrior(LabelScorer):
     >>> Y = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 0]], np.float32))
     >>> X = np.zeros((3, 1), np.float32)
     >>> prior = LabelPrior().fit(TrainingSet(X, Y, np.zeros(3, np.int32)).view())
-    >>> np.exp(prior.score(X[:1], Candidates.all_labels(1, 2))["prior"]).round(3)
+    >>> np.exp(prior.score(X[:1], Candidates.all_labels(1, 2))[PRIOR]).round(3)
     array([0.625, 0.125], dtype=float32)
     """
 
@@ -53,9 +57,9 @@ class LabelPrior(LabelScorer):
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """The float32 column ``prior`` (m,); X is ignored."""
+        """The float32 column (m,); X is ignored."""
         check_lists(candidates, X.shape[0], len(self.log_prior_))
-        return {"prior": self.log_prior_[candidates.labels]}
+        return {PRIOR: self.log_prior_[candidates.labels]}
 
     def planned(self) -> Planned:
-        return Planned(_core.PlanConstants(self.log_prior_), ["prior"])
+        return Planned(_core.PlanConstants(self.log_prior_), [PRIOR])

@@ -11,7 +11,6 @@ Either way the numbers depend on the query and the training rows only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import RLock
@@ -29,6 +28,8 @@ from metarank.types.candidates import Candidates
 from metarank.types.dense_index import HnswIndex, faiss_threads
 from metarank.types.view import Features, TrainingView
 
+# Metrics, and of each which distances and means of how many are columns.
+Asked = tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]
 METRICS = {"l2": 0, "l1": 1, "cosine": 2}
 
 # FAISS is asked when both are reached: below, one pass over the rows costs less.
@@ -131,17 +132,11 @@ class DenseRows(_Rows):
         return bool(_is_exact(sq_norm[sq_norm > 0]).all())
 
     def label_neighbors(
-        self,
-        X: Features,
-        candidates: Candidates,
-        labels: LabelRows,
-        metrics: Sequence[str],
-        orders: Sequence[int],
-        means: Sequence[int],
-        n_jobs: int,
+        self, X: Features, candidates: Candidates, labels: LabelRows, asked: Asked, n_jobs: int
     ) -> np.ndarray:
         """Columns (C, m): metric by metric the order statistics, then the means, of the distances."""
         Q = self.queries(X)
+        metrics, orders, means = asked
         k = max([*orders, *means])
         # With every label a candidate, the far ones among them have to be scanned whatever FAISS proposes.
         m = 0 if candidates.is_full else 32 * k
@@ -150,7 +145,7 @@ class DenseRows(_Rows):
             points=self._points(labels if proposed[0][0].shape[1] else None),
             Q=Q,
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
-            columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
+            columns=columns_in_core(*asked),
             proposals=(np.stack([ids for ids, _ in proposed]), np.stack([bounds for _, bounds in proposed])),
             n_threads=n_jobs,
         )
@@ -275,21 +270,14 @@ class SparseRows(_Rows):
         return float(self.index.max_sq_norm)
 
     def label_neighbors(
-        self,
-        X: Features,
-        candidates: Candidates,
-        labels: LabelRows,
-        metrics: Sequence[str],
-        orders: Sequence[int],
-        means: Sequence[int],
-        n_jobs: int,
+        self, X: Features, candidates: Candidates, labels: LabelRows, asked: Asked, n_jobs: int
     ) -> np.ndarray:
         """Columns (C, m), as `DenseRows.label_neighbors`."""
         return _core.label_neighbors_sparse(
             self.index,
             self.queries(X),
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
-            columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
+            columns=columns_in_core(*asked),
             n_threads=n_jobs,
         )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank._util.printable import ordinal
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Csr, Field, Group, Ids, Known, Object, Params, Rows
 from metarank.persist.spec import Spec
@@ -23,6 +24,7 @@ from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
 from metarank.scorers.neighbors.training_rows import (
     METRICS,
+    Asked,
     DenseRows,
     LabelRows,
     TrainingRows,
@@ -48,7 +50,9 @@ Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Neighbours that a scorer, a saved one too, may ask for.
 _MOST_NEIGHBORS = 1 << 16
 
-_BY_NAME = "vote_names"
+# The sources of the columns of `LabelNeighbors` and `NeighborShortlister`.
+NEAREST, NEIGHBORS = "label's nearest rows", "neighbors"
+_BY_NAME = f"{NEIGHBORS}: vote of similar names"
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
 
@@ -90,9 +94,10 @@ class LabelNeighbors(NeighborScorer):
     metrics : sequence of {"l2", "l1", "cosine"}
         Cosine distance is 1 - cos; 1 where either vector is zero.
     columns : {"summary", "raw"}
-        "raw": the k distances of each metric, ascending: ``l2_nn1`` ... ``l2_nn<k>``; with the two columns
-        of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5, 10, 20, 50, 100 below k
-        and k itself (``l2_nn3``), and means of the first 3, 5, 10, 20, 50, 100 below k and k (``l2_mean5``).
+        "raw": the k distances of each metric, ascending: ``label's nearest rows: 1st L2 distance`` and so on;
+        with the two columns of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5,
+        10, 20, 50, 100 below k and k itself, and the means of the first 3, 5, 10, 20, 50, 100 below k and k
+        (``label's nearest rows: mean of 5 L2 distances``).
 
     Notes
     -----
@@ -109,7 +114,8 @@ class LabelNeighbors(NeighborScorer):
     >>> view = TrainingSet(X, Y, np.zeros(3, np.int32)).view()
     >>> near = LabelNeighbors(k=2, metrics=("l2",), columns="raw").fit(view)
     >>> near.score(np.zeros((1, 2), np.float32), Candidates.all_labels(1, 2))
-    {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
+    {"label's nearest rows: 1st L2 distance": array([3., 1.], dtype=float32),
+     "label's nearest rows: 2nd L2 distance": array([4., 1.], dtype=float32)}
     """
 
     k: int = 10
@@ -123,22 +129,16 @@ class LabelNeighbors(NeighborScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,) by name, metric by metric, distances before means."""
         check_lists(candidates, X.shape[0], self.labels_.n_labels)
-        orders, means = self._statistics()
-        metrics = tuple(self.metrics)
-        values = self.rows_.label_neighbors(
-            X, candidates, self.labels_, metrics, orders, means, resolve_n_jobs(n_jobs)
-        )
-        return dict(zip(_named(metrics, orders, means), values))
+        n_threads = resolve_n_jobs(n_jobs)
+        values = self.rows_.label_neighbors(X, candidates, self.labels_, self._asked, n_threads)
+        return dict(zip(_named(*self._asked), values))
 
     def planned(self) -> Planned | None:
-        columns = (tuple(self.metrics), *self._statistics())
-        core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*columns))
-        return Planned(core, list(_named(*columns)))
+        core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*self._asked))
+        return Planned(core, list(_named(*self._asked)))
 
-    def neighbors_of(
-        self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The training points of a label nearest to one row.
+    def neighbors_of(self, X: Features, label: int, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The training points of a label nearest to one row, by the first of `metrics`.
 
         Parameters
         ----------
@@ -146,8 +146,6 @@ class LabelNeighbors(NeighborScorer):
         label : int
         k : int, optional
             At most this many; `k` of the scorer by default.
-        metric : str, optional
-            The first of `metrics` by default.
 
         Returns
         -------
@@ -156,15 +154,12 @@ class LabelNeighbors(NeighborScorer):
         distances : float32 array of the same length
         """
         k = self.k if k is None else k
-        metric = next(iter(self.metrics)) if metric is None else metric
         check_integer("k", k, 1)
         if X.shape[0] != 1:
             raise ValueError(f"X must be one row, got {X.shape[0]}")
         if not 0 <= label < self.labels_.n_labels:
             raise ValueError(f"label must lie in [0, {self.labels_.n_labels}), got {label}")
-        if metric not in METRICS:
-            raise ValueError(f"metric must be among {sorted(METRICS)}, got {metric!r}")
-        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
+        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, next(iter(self.metrics)), 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
     def _check_params(self) -> None:
@@ -174,8 +169,9 @@ class LabelNeighbors(NeighborScorer):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
         check_choice("columns", self.columns, ("summary", "raw"))
 
-    def _statistics(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return _statistics(self.k, self.columns)
+    @property
+    def _asked(self) -> Asked:
+        return (tuple(self.metrics), *_statistics(self.k, self.columns))
 
 
 @lru_cache(maxsize=64)
@@ -189,8 +185,13 @@ def _statistics(k: int, columns: str) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 @lru_cache(maxsize=64)
 def _named(metrics: tuple[str, ...], orders: tuple[int, ...], means: tuple[int, ...]) -> tuple[str, ...]:
-    statistics = [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
-    return tuple(f"{metric}_{name}" for metric in metrics for name in statistics)
+    """The names of the columns."""
+    names: list[str] = []
+    for metric in metrics:
+        shown = metric if metric == "cosine" else metric.upper()
+        names += [f"{NEAREST}: {ordinal(j)} {shown} distance" for j in orders]
+        names += [f"{NEAREST}: mean of {j} {shown} distances" for j in means]
+    return tuple(names)
 
 
 def _has_index(of: Any) -> bool:
@@ -228,7 +229,8 @@ class NeighborShortlister(NeighborScorer):
 
     names : bool, default False
         Whether to compare the name of a label with the names of the neighbours' labels, in the column
-        ``vote_names``. It has no effect if names are not known (`TrainingView.label_text`).
+        ``neighbors: vote of similar names``. It has no effect if names are not known
+        (`TrainingView.label_text`).
 
     Notes
     -----
@@ -240,10 +242,11 @@ class NeighborShortlister(NeighborScorer):
 
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
-    Columns for each k: ``vote<k>``, the share of the neighbours with the label, and ``vote<k>_weighted``, the
-    vote above; 0 for a row without neighbours. With `names` also ``vote_names``: the sum of v(x, l') t_l'.t_l
-    over the other labels l', where t_l is the label's name as a row of unit length and v the vote without the
-    factor 1 / p_l. A rare label gets votes from similar names: "gene_expression_data" from "gene_expression".
+    Columns for each k: ``neighbors: vote of <k>``, the share of the neighbours with the label, and
+    ``neighbors: weighted vote of <k>``, the vote above; 0 for a row without neighbours. With `names` also
+    ``neighbors: vote of similar names``: the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is
+    the label's name as a row of unit length and v the vote without the factor 1 / p_l. So a rare label gets
+    votes from similar names, such as "gene_expression_data" from "gene_expression".
 
     An approximate index misses a few per cent of the neighbours (experiments/tried.md). Its results do not
     depend on the number of threads or the split of the batch, and contain only training rows.
@@ -316,8 +319,7 @@ class NeighborShortlister(NeighborScorer):
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> dict[str, np.ndarray]:
-        """float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; with `names` also
-        ``vote_names``.
+        """The columns, float32 (m,): two for each k, and with `names` one more.
 
         `neighbors` is the result of `nearest` for X, if known.
         """
@@ -357,7 +359,7 @@ class NeighborShortlister(NeighborScorer):
         return Planned(core, self._columns() + [_BY_NAME] * named)
 
     def _columns(self) -> list[str]:
-        return [f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")]
+        return [f"{NEIGHBORS}: {vote} of {k}" for k in self.ks for vote in ("vote", "weighted vote")]
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {} if self.label_text_ is None else {"label_text": self.label_text_}

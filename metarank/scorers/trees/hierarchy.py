@@ -78,8 +78,6 @@ class Hierarchy(Saved):
     (array([0, 2, 4, 6]), array([ 1,  2, -1, -2, -3, -4], dtype=int32))
     >>> h.parent
     array([-1,  0,  0], dtype=int32)
-    >>> h.label_slot
-    array([[2, 3, 4, 5]])
     """
 
     roots: Annotated[np.ndarray, Array("", np.int32, ("trees",))]
@@ -163,16 +161,6 @@ class Hierarchy(Saved):
         end = self.child_start[self.roots[1]] if self.n_trees > 1 else self.n_slots
         tree = self.child[:end]
         return np.sort(~tree[tree < 0])
-
-    @cached_property
-    def label_slot(self) -> np.ndarray:
-        """int64 (T, L): the slot of each label in each tree, -1 for labels in none."""
-        out = np.full((self.n_trees, self.n_labels), -1, np.int64)
-        slots = np.flatnonzero(self.child < 0)
-        tree = np.searchsorted(self.child_start[self.roots], slots, side="right") - 1
-        # Empty trees share their first slot's number with the next; there are no slots to misplace then.
-        out[tree, ~self.child[slots]] = slots
-        return out
 
     def nested(self, tree: int = 0) -> list[Any]:
         """One tree as nested lists of label ids."""

@@ -105,7 +105,7 @@ class FastXML(ShortlistingTrees):
     Notes
     -----
     Rows of X are scaled to unit length, sample weights to mean 1. Labels without a training point are never
-    proposed. As a source of `MetaRanker` its column ``fastxml`` is the log of the mean relevance.
+    proposed. As a source of `MetaRanker` its column is the log of the mean relevance.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class FastXML(ShortlistingTrees):
     tolerance: float = 0.1
     random_state: Any = 0
 
-    column = "fastxml"
+    column = "FastXML trees: log-relevance"
 
     saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),
@@ -228,8 +228,7 @@ class PfastXML(FastXML):
     4).
 
     Rare labels, which annotators miss more often, have more weight in the splits and in the leaves. The
-    parameters are those of `FastXML`, but `relevance` is "inverse-propensity" by default. Its column in a
-    `MetaRanker` is ``pfastxml``.
+    parameters are those of `FastXML`, but `relevance` is "inverse-propensity" by default.
 
     Examples
     --------
@@ -237,10 +236,10 @@ class PfastXML(FastXML):
     >>> X = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
     >>> Y = [[0], [0], [1], [1], [2], [3]]
     >>> found = PfastXML(n_trees=5, max_leaf=2, C=10.0).fit(X, Y).shortlist(X[:1], k=1)
-    >>> found.labels, bool(found.scores["pfastxml"] > 1)
+    >>> found.labels, bool(found.scores["PfastXML"] > 1)
     (array([0], dtype=int32), True)
     """
 
     relevance: str = "inverse-propensity"
 
-    column = "pfastxml"
+    column = "PfastXML trees: log-relevance"

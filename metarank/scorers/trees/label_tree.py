@@ -96,7 +96,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
     cost: str = field(init=False, default="sum")
     normalize: str = field(init=False, default="label")
 
-    column = "label_tree"
+    column = "label trees: log-probability"
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
     saved: ClassVar[Spec] = Spec(
@@ -295,7 +295,7 @@ class LabelTree(PointProposer, ShortlistingTrees):
         rows = self._unit_parts(X)
         shares, n_threads = self.row_share_.astype(np.float64), resolve_n_jobs(n_jobs)
         indptr, points, scores = self._trees.points(rows, shares, float(factor), int(k), n_threads)
-        return Candidates(indptr, points, len(rows[0]) - 1, {self.column: scores * np.float32(self.scale_)})
+        return Candidates(indptr, points, len(rows[0]) - 1, {self.shown_as: scores * np.float32(self.scale_)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """float32 columns (m,): the log-probability of each pair, for the ensemble and, if there are several,
@@ -310,16 +310,18 @@ class LabelTree(PointProposer, ShortlistingTrees):
         mean, by_tree = self._trees.score_pairs(rows, int(self.beam), indptr, labels, several, n_threads)
         columns = {self.column: log(np.maximum(mean, np.float32(LEAST)))}
         if by_tree is not None:
-            for t in range(self.hierarchy_.n_trees):
-                columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
+            columns |= {name: np.ascontiguousarray(of) for name, of in zip(self._by_tree(), by_tree.T)}
         return columns
 
+    def _by_tree(self) -> list[str]:
+        """The columns of each tree, if there are several."""
+        n = self.hierarchy_.n_trees
+        return [f"{self.column}, tree {t + 1}" for t in range(n)] if n > 1 else []
+
     def planned(self) -> Planned | None:
-        n_trees = self.hierarchy_.n_trees
-        columns = [self.column] + [f"{self.column}{t + 1}" for t in range(n_trees) if n_trees > 1]
         scale = float(np.float32(self.scale_))
         core = _core.PlanTrees(self._trees, int(self.beam), _PROPOSED, scale, LEAST)
-        return Planned(core, columns)
+        return Planned(core, [self.column, *self._by_tree()])
 
     @property
     def _given(self) -> bool:

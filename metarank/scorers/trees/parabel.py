@@ -50,7 +50,7 @@ class Parabel(LabelTree):
     -----
     Other settings of the solver are constants of `metarank.scorers.trees.label_tree`, by loss. Rows of X are
     scaled to unit length. Relevance > 0 counts as 1. Labels without a training point are never proposed. As a
-    source of `MetaRanker` its columns are ``parabel`` (log-probability) and ``parabel1`` ... for each tree.
+    source of `MetaRanker` its columns are ``Parabel trees: log-probability`` and that of each tree.
 
     Examples
     --------
@@ -72,4 +72,4 @@ class Parabel(LabelTree):
 
     loss: str = "squared_hinge"
 
-    column = "parabel"
+    column = "Parabel trees: log-probability"

@@ -68,7 +68,7 @@ class PfastreXML(TailReranking, PfastXML):
     max_terms: int | None = 500
     name_weight: Any = "auto"
 
-    column = "pfastrexml"
+    column = "PfastreXML trees: log-relevance"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10, "alpha": 1.0, "name_weight": "auto"}
 
     saved: ClassVar[Spec] = PfastXML.saved.extended(*TAIL)

@@ -24,7 +24,7 @@ from metarank.types.arrays import dense
 from metarank.types.candidates import Candidates, canonical_csr
 from metarank.types.view import Features, TrainingView
 
-COLUMN = "tail_log_probability"
+COLUMN = "tail classifier: log-probability"
 PROPOSAL = "tail"
 # All positive numbers but infinity.
 _GAMMAS = np.nextafter(0, 1), np.finfo(np.float64).max
@@ -45,7 +45,7 @@ class TailClassifiers(LabelScorer):
 
         P_tail(l | x) = 1 / (1 + exp(gamma / 2 |x - mu_l|^2))
 
-    One column, ``tail_log_probability``: log P_tail, at most -log 2. `rerank_with_tail` of
+    One column, ``tail classifier: log-probability``: log P_tail, at most -log 2. `rerank_with_tail` of
     `metarank.metrics.rerank` combines it with predicted relevances. Grades are ignored.
 
     If labels have names, a mean may be drawn towards the name: with t_l the name of label l in the
@@ -93,7 +93,7 @@ class TailClassifiers(LabelScorer):
     >>> data = TrainingSet(X, sp.csr_matrix(np.eye(2, dtype=np.float32)), np.zeros(2, np.int32))
     >>> tail = TailClassifiers(gamma=2.0).fit(data.view())
     >>> columns = tail.score(X[:1], Candidates.all_labels(1, 2))
-    >>> columns["tail_log_probability"].round(4)  # -log(1 + exp(0)), -log(1 + exp(2))
+    >>> columns["tail classifier: log-probability"].round(4)  # -log(1 + exp(0)), -log(1 + exp(2))
     array([-0.6931, -2.1269], dtype=float32)
     """
 
@@ -183,7 +183,7 @@ class TailClassifiers(LabelScorer):
         return NAME_WEIGHTS[int(np.argmax(quality))]
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """One float32 column (m,): ``tail_log_probability``."""
+        """One float32 column (m,)."""
         how = (float(self.gamma), bool(self.unit_means), n_jobs)
         return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
 

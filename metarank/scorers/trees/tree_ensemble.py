@@ -21,7 +21,7 @@ class ShortlistingTrees(StandaloneShortlister):
     """
 
     is_classifier = True
-    # Names of the score columns start with it.
+    # The name of the score of all trees together.
     column: ClassVar[str]
     n_trees: int
     scale_: float
@@ -45,7 +45,7 @@ class ShortlistingTrees(StandaloneShortlister):
 
     def _listed(self, indptr: np.ndarray, labels: np.ndarray, values: np.ndarray) -> Candidates:
         """Proposals for each row with their shares of the greatest relevance there is, as relevances."""
-        scores = {self.column: values * np.float32(self.scale_)}
+        scores = {self.shown_as: values * np.float32(self.scale_)}
         return Candidates.of_core(indptr, labels, self.n_labels_, scores)
 
     def _pairs(

@@ -93,7 +93,7 @@ class XReg(TailReranking, LabelTree):
     >>> X = np.eye(2, dtype=np.float32)[[0, 0, 1, 1]]
     >>> Y = np.array([[4, 2], [4, 2], [0, 1], [0, 1]], np.float32)
     >>> found = XReg(n_trees=1).fit(X, Y).shortlist(X[:1], k=2)
-    >>> found.labels, found.scores["xreg"].round(0)
+    >>> found.labels, found.scores["XReg"].round(0)
     (array([0, 1], dtype=int32), array([4., 2.], dtype=float32))
     """
 
@@ -104,7 +104,7 @@ class XReg(TailReranking, LabelTree):
     normalize: str = "global"
     name_weight: Any = "auto"
 
-    column = "xreg"
+    column = "XReg trees: log-relevance"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1, "tail": None, "name_weight": "auto"}
 
