@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lightgbm as lgb
 import numpy as np
 
 from metarank._util.progress import report
 from metarank._util.threads import openmp_threads, threads_for
 from metarank.ranker.lists import hash_numbers
 from metarank.types.boosters import BoosterArrays
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
 
 
 def lightgbm_params(params: dict[str, Any], seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
@@ -57,6 +59,8 @@ def grown(
         How many rounds are kept; all by default.
     tell : function of a text and the share of the work that is done
     """
+    import lightgbm as lgb
+
     booster = lgb.Booster(params, train)
     if held_out is not None:
         booster.add_valid(held_out, "held out")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
 
 from metarank._util.parameters import check_integer
 from metarank.persist.fields import Array, Number
@@ -159,6 +158,8 @@ class RowQuality(Saved):
     @classmethod
     def learned(cls, lists: ScoredLists, kept: np.ndarray) -> RowQuality:
         """Of held-out rows with relevance, and the pairs of their sets."""
+        from sklearn.isotonic import IsotonicRegression
+
         n = lists.n_rows
         hits = np.bincount(lists.row[kept & lists.truth], minlength=n)
         relevant = lists.relevant_per_row + lists.missed_per_row

@@ -65,18 +65,26 @@ def test_wheels_are_those_of_the_stable_abi():
     assert (ROOT / PROJECT["tool"]["cibuildwheel"]["test-command"].partition("{project}/")[2]).exists()
 
 
+def said(code: str) -> str:
+    """What a fresh process prints."""
+    command = [sys.executable, "-c", f"import sys; sys.path.append('tests/wheels'); {code}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
 @pytest.mark.parametrize("code", ["import metarank.apps.cli", "import smoke; smoke.fit_save_load()"])
 def test_what_is_not_used_is_not_imported(code):
     """Neither by metarank itself nor by a fit of sparse rows."""
-    seen = "print([m for m in ('faiss', 'torch', 'matplotlib', 'fastapi', 'dask') if m in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.append('tests/wheels'); {code}; {seen}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+    assert (
+        said(f"{code}; print({{'faiss', 'torch', 'matplotlib', 'fastapi', 'dask'}} & set(sys.modules))")
+        == "set()"
     )
-    assert run.stdout.strip() == "[]"
+
+
+def test_a_ranker_is_imported_with_what_scikit_learn_s_base_needs():
+    """LightGBM, faiss and the other parts of scikit-learn and SciPy are imported where they are used."""
+    code = "import sklearn.base; before = set(sys.modules); from metarank import MetaRanker"
+    new = said(f"{code}; print(*{{m.split('.')[0] for m in set(sys.modules) - before}})").split()
+    assert set(new) <= {"metarank", *sys.stdlib_module_names}
 
 
 def test_the_smoke_test_of_wheels_passes_here():
