@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +12,13 @@ from metarank._util.threads import openmp_threads, threads_for
 from metarank.ranker.lists import hash_numbers
 from metarank.types.boosters import BoosterArrays
 
-if TYPE_CHECKING:
-    import lightgbm as lgb
-
 
 def lightgbm_params(params: dict[str, Any], seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
     """LightGBM's parameters to learn from `n_values` values, such that a seed gives the same trees for any
     number of threads."""
     return params | {
         "seed": seed % 2**31,
-        "num_threads": openmp_threads(threads_for(n_values, n_jobs)),
+        "num_threads": openmp_threads(threads_for(n_values, n_jobs), "lightgbm"),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,
@@ -35,11 +32,11 @@ def pointwise_objective(target: np.ndarray) -> str:
 
 def grown(
     params: dict[str, Any],
-    train: lgb.Dataset,
+    train: Any,
     n_rounds: int,
     *,
     objective: Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]] | None = None,
-    held_out: lgb.Dataset | None = None,
+    held_out: Any = None,
     after: Callable[[np.ndarray], bool] | None = None,
     best: Callable[[], int] | None = None,
     tell: Callable[[str, float], None] = report,
@@ -48,10 +45,13 @@ def grown(
 
     Parameters
     ----------
-    params, train, n_rounds : of LightGBM
+    params : dict
+        LightGBM's.
+    train : lightgbm.Dataset
+    n_rounds : int
     objective : function of the scores and the rows, optional
         Gives gradients and Hessians instead of an objective that LightGBM knows.
-    held_out : Dataset, optional
+    held_out : lightgbm.Dataset, optional
         Rows that are scored after each round; those of the training by default.
     after : function of their scores, optional
         Called after each round; whether to stop.
