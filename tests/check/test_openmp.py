@@ -47,7 +47,7 @@ def expected() -> str:
 
 
 @pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")
-@pytest.mark.parametrize("order", permutations([*PARAMS, "sklearn", "torch"]), ids="-".join)
+@pytest.mark.parametrize("order", list(permutations([*PARAMS, "sklearn", "torch"])), ids="-".join)
 def test_openmp_libraries_are_first_used_in_any_order(order, expected):
     assert said(*order) == expected
 
