@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs pictures wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
+.PHONY: setup demo test test-quick check lint docs pictures wheel levels oldest annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
 
 setup: $(ALL)
 
@@ -62,6 +62,13 @@ annif: $(TEST)
 # Debian's debootstrap, qemu-user-static and g++-aarch64-linux-gnu must be there, and root runs it.
 arm64: $(ALL)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tests/emulated/arm64.py
+
+# The oldest versions of what is required, in an environment of their own.
+oldest: $(TEST)
+	$(PYTHON) -m venv build/oldest
+	$(PYTHON) tests/wheels/versions.py oldest data plot serve skos dask completion test > build/oldest/versions.txt
+	PIP_CONSTRAINT= build/oldest/bin/pip install -q --prefer-binary -r build/oldest/versions.txt -e ".[dask]"
+	build/oldest/bin/python -m pytest -n logical --dist loadfile -m "not check and not slow" tests
 
 # The core by Clang, warnings as errors, and what tests ask of kernels and saved models.
 clang: $(ALL)

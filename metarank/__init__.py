@@ -10,61 +10,31 @@ import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metarank._util.version import __version__
+from metarank._util.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from metarank import (
-        data,
-        distributed,
-        metrics,
-        objectives,
-        plot,
-        ranker,
-        scorers,
-        serve,
-        shortlist,
-        text,
-        thresholds,
-    )
-    from metarank._util.config import show_config
-    from metarank.data.dataset import Dataset
-    from metarank.data.meaning import Encoder
-    from metarank.model.estimator import MetaRanker
-    from metarank.objectives.fronts import ParetoFront, pareto_front
-    from metarank.objectives.multi_objective import MultiObjectiveRanker
-    from metarank.persist import load
-    from metarank.thresholds.learner import ThresholdLearner
-    from metarank.types.candidates import Candidates
-    from metarank.types.ranking import Ranking
-
-__all__ = [
-    "Candidates",
-    "Dataset",
-    "Encoder",
-    "MetaRanker",
-    "MultiObjectiveRanker",
-    "ParetoFront",
-    "Ranking",
-    "ThresholdLearner",
-    "__version__",
-    "data",
-    "distributed",
-    "load",
-    "metrics",
-    "objectives",
-    "pareto_front",
-    "plot",
-    "ranker",
-    "scorers",
-    "serve",
-    "shortlist",
-    "show_config",
-    "text",
-    "thresholds",
-]
-# What needs an extra as a whole is no name of a package that has it not: `import *` and `help` go over all.
-if find_spec("dask") is None:
-    __all__.remove("distributed")
+if TYPE_CHECKING:  # what type checkers know by its definition
+    from metarank import data as data
+    from metarank import distributed as distributed
+    from metarank import metrics as metrics
+    from metarank import objectives as objectives
+    from metarank import plot as plot
+    from metarank import ranker as ranker
+    from metarank import scorers as scorers
+    from metarank import serve as serve
+    from metarank import shortlist as shortlist
+    from metarank import text as text
+    from metarank import thresholds as thresholds
+    from metarank._util.config import show_config as show_config
+    from metarank.data.dataset import Dataset as Dataset
+    from metarank.data.meaning import Encoder as Encoder
+    from metarank.model.estimator import MetaRanker as MetaRanker
+    from metarank.objectives.fronts import ParetoFront as ParetoFront
+    from metarank.objectives.fronts import pareto_front as pareto_front
+    from metarank.objectives.multi_objective import MultiObjectiveRanker as MultiObjectiveRanker
+    from metarank.persist import load as load
+    from metarank.thresholds.learner import ThresholdLearner as ThresholdLearner
+    from metarank.types.candidates import Candidates as Candidates
+    from metarank.types.ranking import Ranking as Ranking
 
 logging.getLogger("metarank").addHandler(logging.NullHandler())
 
@@ -82,6 +52,23 @@ _HOME = {
     "pareto_front": "metarank.objectives.fronts",
     "show_config": "metarank._util.config",
 }
+_PACKAGES = [
+    "data",
+    "metrics",
+    "objectives",
+    "plot",
+    "ranker",
+    "scorers",
+    "serve",
+    "shortlist",
+    "text",
+    "thresholds",
+]
+# What needs an extra as a whole is no name of a package that has it not: `import *` and `help` go over all.
+if find_spec("dask") is not None:
+    _PACKAGES.append("distributed")
+
+__all__ = sorted([*_HOME, *_PACKAGES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -93,4 +80,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -186,19 +186,22 @@ def _is_forked() -> bool:
 _fork = _Fork()
 
 
-def openmp_threads(n_jobs: int) -> int:
-    """Threads that what is built on OpenMP (LightGBM, FAISS, torch) may use of `n_jobs`.
+def openmp_threads(n_jobs: int, library: str) -> int:
+    """Threads that a library which is built on OpenMP may use of `n_jobs`: one of `_OPENMP_USERS`.
 
     One in a process that was forked after such a library was loaded, since more would wait for threads that
-    did not come along. Results do not depend on it; processes that are spawned have all their threads.
+    did not come along; processes that are spawned have all their threads. One on macOS, too, where another of
+    faiss, LightGBM and torch is loaded: each brings a runtime of its own, and threads of the later one would
+    read the data of the first one and crash. Results do not depend on it.
 
     Examples
     --------
-    >>> openmp_threads(1)
+    >>> openmp_threads(1, "faiss")
     1
     """
-    if n_jobs > 1 and _fork.lost_threads:
-        logger.info("OpenMP is held at one thread in a forked process; spawn processes to use more")
+    beside = sys.platform == "darwin" and {"faiss", "lightgbm", "torch"} & sys.modules.keys() - {library}
+    if n_jobs > 1 and (_fork.lost_threads or beside):
+        logger.info("OpenMP is held at one thread in a forked process, and beside another runtime on macOS")
         return 1
     return n_jobs
 

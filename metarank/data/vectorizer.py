@@ -18,7 +18,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer
 
 from metarank._util.languages import AUTO, LANGUAGES, check_language
 from metarank._util.parameters import with_parameters
@@ -134,6 +133,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator, auto_wrap_output_ke
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
         """`fit`, and return the rows of the same texts; the texts are read once."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
         self._check_parameters()
         texts = list(checked_texts(texts))
         self.language_ = check_language(self.language)

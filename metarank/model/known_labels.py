@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 
@@ -105,6 +104,8 @@ class KnownLabels(Saved):
     ) -> KnownLabels | None:
         """Of some training rows, their candidates with log-odds (m,) by models that did not see their fold.
         None where too few rows have two labels."""
+        import lightgbm as lgb
+
         Y = data.Y > 0
         several = np.flatnonzero(np.diff(Y[rows].indptr) > 1)
         if len(several) < _LEAST_ROWS:

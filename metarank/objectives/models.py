@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 
@@ -90,12 +89,12 @@ class Boosting:
         params: dict[str, Any],
         n_rounds: int,
     ) -> None:
+        import lightgbm as lgb
+
         self.params: dict[str, Any] = params | {"metric": "None", "feature_pre_filter": False}
         self.n_rounds = n_rounds
         unlabelled = np.zeros(X.shape[0], np.float32)
-        self.train: lgb.Dataset = lgb.Dataset(
-            X, label=unlabelled, params=self.params, free_raw_data=False
-        ).construct()
+        self.train = lgb.Dataset(X, label=unlabelled, params=self.params, free_raw_data=False).construct()
         self.held_out: lgb.Dataset | None = None
         if X_eval is not None:
             unlabelled = np.zeros(X_eval.shape[0], np.float32)

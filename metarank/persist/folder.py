@@ -37,7 +37,7 @@ from metarank.persist.trust import (
 )
 
 FORMAT = "metarank-model"
-FORMAT_VERSION = 0
+FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 # The process, or the machine, has reached its limit of open files.
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)

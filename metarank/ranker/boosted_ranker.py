@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-import lightgbm as lgb
 import numpy as np
 from sklearn.base import clone
 
@@ -131,6 +130,8 @@ class BoostedRanker(Ranker):
         self.trees_: BoosterArrays = BoosterArrays.stack(list(models(data, n_jobs)))
 
     def _pointwise(self, data: RankingData, n_jobs: int) -> Iterator[BoosterArrays]:
+        import lightgbm as lgb
+
         target, values = data.shares, data.table.values
         params: dict[str, Any] = {"objective": pointwise_objective(target)}
         all_pairs = None
@@ -177,6 +178,8 @@ class BoostedRanker(Ranker):
 
     def _ordered(self, lists: RankingData, weight: np.ndarray, n_jobs: int) -> BoosterArrays:
         """Trees that order lists, whose pairs have weights (m,)."""
+        import lightgbm as lgb
+
         longest = int(lists.sizes.max())
         # LightGBM's label of a pair is the place of its gain among the distinct ones and 0.
         label_gain = np.unique(np.append(lists.gains, np.float32(0)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import lightgbm as lgb
 import numpy as np
 
 from metarank._util.progress import report
@@ -19,7 +18,7 @@ def lightgbm_params(params: dict[str, Any], seed: int, n_jobs: int, n_values: in
     number of threads."""
     return params | {
         "seed": seed % 2**31,
-        "num_threads": openmp_threads(threads_for(n_values, n_jobs)),
+        "num_threads": openmp_threads(threads_for(n_values, n_jobs), "lightgbm"),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,
@@ -33,11 +32,11 @@ def pointwise_objective(target: np.ndarray) -> str:
 
 def grown(
     params: dict[str, Any],
-    train: lgb.Dataset,
+    train: Any,
     n_rounds: int,
     *,
     objective: Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]] | None = None,
-    held_out: lgb.Dataset | None = None,
+    held_out: Any = None,
     after: Callable[[np.ndarray], bool] | None = None,
     best: Callable[[], int] | None = None,
     tell: Callable[[str, float], None] = report,
@@ -46,10 +45,13 @@ def grown(
 
     Parameters
     ----------
-    params, train, n_rounds : of LightGBM
+    params : dict
+        LightGBM's.
+    train : lightgbm.Dataset
+    n_rounds : int
     objective : function of the scores and the rows, optional
         Gives gradients and Hessians instead of an objective that LightGBM knows.
-    held_out : Dataset, optional
+    held_out : lightgbm.Dataset, optional
         Rows that are scored after each round; those of the training by default.
     after : function of their scores, optional
         Called after each round; whether to stop.
@@ -57,6 +59,8 @@ def grown(
         How many rounds are kept; all by default.
     tell : function of a text and the share of the work that is done
     """
+    import lightgbm as lgb
+
     booster = lgb.Booster(params, train)
     if held_out is not None:
         booster.add_valid(held_out, "held out")

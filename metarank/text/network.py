@@ -190,9 +190,9 @@ class Network(nn.Module):
 
 @contextmanager
 def torch_threads(n_jobs: int) -> Iterator[None]:
-    """torch uses this many threads within the block, one in a forked process, and after it what it had."""
+    """torch uses at most this many threads within the block (`openmp_threads`), and after it what it had."""
     before = torch.get_num_threads()
-    torch.set_num_threads(openmp_threads(n_jobs))
+    torch.set_num_threads(openmp_threads(n_jobs, "torch"))
     try:
         yield
     finally:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
-
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists
@@ -39,6 +37,8 @@ class RowQuality(Saved):
     @classmethod
     def learned(cls, lists: ScoredLists, kept: np.ndarray) -> RowQuality:
         """Learn from held-out rows with relevance, and the pairs of their sets."""
+        from sklearn.isotonic import IsotonicRegression
+
         n = lists.n_rows
         hits = np.bincount(lists.row[kept & lists.truth], minlength=n)
         relevant = lists.relevant_per_row + lists.missed_per_row

@@ -158,7 +158,7 @@ def faiss_threads(n_jobs: int) -> Iterator[None]:
     """FAISS uses this many threads inside."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(openmp_threads(n_jobs))
+    faiss.omp_set_num_threads(openmp_threads(n_jobs, "faiss"))
     try:
         yield
     finally:

@@ -59,12 +59,12 @@ def test_processes_started_otherwise(way, record_property):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_openmp_is_held_at_one_thread_after_a_fork():
-    assert openmp_threads(3) == 3
+    assert openmp_threads(3, "torch") == 3
     child = os.fork()
     if child == 0:
-        os._exit(openmp_threads(3))
+        os._exit(openmp_threads(3, "torch"))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-    assert openmp_threads(3) == 3
+    assert openmp_threads(3, "torch") == 3
 
 
 @LINUX
@@ -75,7 +75,7 @@ def test_a_fork_before_the_import_is_seen():
         "child = os.fork()\n"
         "if child == 0:\n"
         "    from metarank._util.threads import openmp_threads\n"
-        "    os._exit(openmp_threads(3))\n"
+        "    os._exit(openmp_threads(3, 'torch'))\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
     for before, threads in (("import lightgbm", "1"), ("", "3")):

@@ -1,6 +1,6 @@
 """Golden models: one of every kind, and digests of what it answers, to compare before and after a change.
 
-    python tests/golden/make.py make                     `kinds/` again, while the format has number 0
+    python tests/golden/make.py make                     `kinds/` again, where it may change
     python tests/golden/make.py fit OUT.json [SET ...]   every kind, and `MetaRanker` on named sets
     python tests/golden/make.py differ BEFORE.json AFTER.json
 

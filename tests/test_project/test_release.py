@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from wheels.versions import table
 
 import metarank
 
@@ -51,9 +52,15 @@ def test_workflows_are_whole(path):
 def test_only_a_tag_is_published_and_without_a_token():
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8"))["jobs"]
     assert jobs["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
-    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["environment"]["name"] == "pypi"
+    assert jobs["publish"]["permissions"] == {"contents": "read", "id-token": "write"}
     assert set(jobs["publish"]["needs"]) == jobs.keys() - {"publish"}
     assert "secrets." not in str(jobs)
+
+
+def test_the_table_of_versions_is_what_is_required_and_tested():
+    """Printed by `python tests/wheels/versions.py`."""
+    assert table() in (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
 
 
 def test_wheels_are_those_of_the_stable_abi():
@@ -65,18 +72,22 @@ def test_wheels_are_those_of_the_stable_abi():
     assert (ROOT / PROJECT["tool"]["cibuildwheel"]["test-command"].partition("{project}/")[2]).exists()
 
 
-@pytest.mark.parametrize("code", ["import metarank.apps.cli", "import smoke; smoke.fit_save_load()"])
-def test_what_is_not_used_is_not_imported(code):
-    """Neither by metarank itself nor by a fit of sparse rows."""
-    seen = "print([m for m in ('faiss', 'torch', 'matplotlib', 'fastapi', 'dask') if m in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.append('tests/wheels'); {code}; {seen}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.strip() == "[]"
+def said(code: str) -> str:
+    """What a fresh process prints."""
+    command = [sys.executable, "-c", f"import sys; {code}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_what_is_not_used_is_not_imported():
+    unused = "{'faiss', 'torch', 'matplotlib', 'fastapi', 'dask'}"
+    assert said(f"import metarank.apps.cli; print({unused} & set(sys.modules))") == "set()"
+
+
+def test_a_ranker_is_imported_with_what_scikit_learn_s_base_needs():
+    """LightGBM, faiss and the other parts of scikit-learn and SciPy are imported where they are used."""
+    code = "import sklearn.base; before = set(sys.modules); from metarank import MetaRanker"
+    new = said(f"{code}; print(*{{m.split('.')[0] for m in set(sys.modules) - before}})").split()
+    assert set(new) <= {"metarank", *sys.stdlib_module_names}
 
 
 def test_the_smoke_test_of_wheels_passes_here():

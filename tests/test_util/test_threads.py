@@ -36,6 +36,14 @@ def test_other_n_jobs_are_refused(n_jobs):
         resolve_n_jobs(n_jobs)
 
 
+def test_one_thread_of_openmp_beside_another_runtime_on_macos(monkeypatch):
+    for library in ("lightgbm", "torch"):
+        monkeypatch.delitem(sys.modules, library, raising=False)
+    assert _threads.openmp_threads(3, "lightgbm") == 3
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert [_threads.openmp_threads(3, library) for library in ("faiss", "lightgbm")] == [3, 1]
+
+
 def test_limit_of_blas_holds_until_its_last_user_is_done():
     """Two threads whose use overlaps: the first to leave must not lift the limit of the other."""
     entered, left = threading.Event(), threading.Event()

@@ -86,7 +86,7 @@ def check_wheel(path: Path) -> str:
 
 
 def installed(python: Path, wheel: Path, scratch: Path) -> str:
-    """The wheel in an empty environment: what came with it, and what the smoke test says."""
+    """The wheel in an empty environment: what came with it, what the smoke test says; the examples."""
     environment = scratch / f"env-{python.parent.parent.name}"
     run(python, "-m", "venv", environment)
     inside, start = environment / "bin" / "python", time.perf_counter()
@@ -98,6 +98,9 @@ def installed(python: Path, wheel: Path, scratch: Path) -> str:
     ]
     files = [path for path in files if "/pip" not in str(path.relative_to(environment))]
     said = run(inside, "-W", "ignore", ROOT / "tests" / "wheels" / "smoke.py", OMP_NUM_THREADS="1").strip()
+    run(inside, ROOT / "tests" / "wheels" / "examples.py", "readme")
+    run(inside, "-m", "pip", "install", "-q", "--only-binary", ":all:", "pandas")
+    run(inside, ROOT / "tests" / "wheels" / "examples.py", "frame")
     return f"{said}; installed in {seconds:.0f} s, {sum(p.stat().st_size for p in files) / 1e6:.0f} MB"
 
 

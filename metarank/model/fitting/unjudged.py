@@ -7,7 +7,6 @@ irrelevant.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from metarank._util.progress import note
 from metarank.ranker.lists import hash_numbers
@@ -101,6 +100,8 @@ def relevant_though_unlabelled(
     """
     if share >= 1 or reviewed.all():
         return np.zeros(len(scores))
+    from sklearn.isotonic import IsotonicRegression
+
     learned = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
     known = learned.fit(scores[~reviewed], (gains > 0)[~reviewed]).predict(scores)
     with np.errstate(divide="ignore"):

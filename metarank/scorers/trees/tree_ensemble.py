@@ -29,7 +29,7 @@ class ShortlistingTrees(StandaloneShortlister):
     def _seed_on(self, view: TrainingView) -> int:
         """The seed of the trees grown on a TrainingView."""
         drawn = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
-        return int(drawn >> 1)
+        return int(drawn) >> 1
 
     def _learn(self, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         self.random_state_: int = int(self.random_state)
