@@ -34,6 +34,7 @@ COMMANDS = {
     "report": "write a report on a model and a labelled file",
     "explain": "show why labels stand where they do",
     "inspect": "describe a model folder or a data file",
+    "card": "write the model card of a saved model",
     "diagnose": "show what several targets mean for one ranking",
     "pareto": "show which trade-offs between several targets can be had",
     "serve": "serve a model over HTTP, with a page to try it",
