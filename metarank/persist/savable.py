@@ -78,20 +78,23 @@ class Savable(Saved, BaseEstimator):
             if api.file_exists(repo_id, README):
                 shutil.copyfile(api.hf_hub_download(repo_id, README), Path(place) / README)
             self.save(place)
-            return str(
-                api.upload_folder(
-                    repo_id=repo_id,
-                    folder_path=place,
-                    commit_message=message or f"{type(self).__name__} of metarank {__version__}",
-                    delete_patterns=["*.npy", "*.json", "*.safetensors"],
-                )
+            commit = api.upload_folder(
+                repo_id=repo_id,
+                folder_path=place,
+                commit_message=message or f"{type(self).__name__} of metarank {__version__}",
+                delete_patterns=["*.npy", "*.json", "*.safetensors"],
             )
+        return str(commit.commit_url)
 
     def _facts(self) -> dict[str, Any]:
         """What the model is, by name; a list where a fact has several lines."""
-        learned = {"features": "n_features_in_", "labels": "n_labels_", "objectives": "objective_names_"}
-        facts = {name: getattr(self, attribute, None) for name, attribute in learned.items()}
-        facts |= {"scorer": type(self).__name__} | self.get_params()
+        facts = {
+            "features": getattr(self, "n_features_in_", None),
+            "labels": getattr(self, "n_labels_", None),
+            "objectives": ", ".join(getattr(self, "objective_names_", ())) or None,
+            "scorer": type(self).__name__,
+            **self.get_params(),
+        }
         return {name: value for name, value in facts.items() if value is not None}
 
     def _about(self) -> dict[str, Any]:
