@@ -7,7 +7,6 @@ which the stages of a model are fitted, `answer` the order in which they answer.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,15 +16,15 @@ from typing import Any, ClassVar, Literal, Unpack, overload
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from metarank import persist
 from metarank._util.parameters import RandomState, as_fitted, check_real, one_target, remembered, seed_of
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
+from metarank.model.about import card_of, facts_of
 from metarank.model.answering.answer import (
     Answering,
     Answers,
@@ -47,7 +46,8 @@ from metarank.model.fitting.stages import LocalStages
 from metarank.model.fitting.without_rows import fit_without_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.savable import Savable
+from metarank.persist.spec import Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.thresholds.costs import Costs
@@ -57,9 +57,8 @@ from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, revie
 from metarank.types.view import TrainingSet
 
 
-@persist.register
 @dataclass(eq=False, repr=False)
-class MetaRanker(Learned, Saved, BaseEstimator):
+class MetaRanker(Learned, Savable):
     """Rank the labels of an instance and decide how many of them to keep.
 
     Each pair (instance, label) becomes a document described by meta-features (Yang & Gopal 2012). A
@@ -160,6 +159,7 @@ class MetaRanker(Learned, Saved, BaseEstimator):
     random_state: RandomState = 0
     verbose: int = 0
 
+    _tags: ClassVar[Sequence[str]] = ("learning-to-rank", "multi-label-classification")
     saved: ClassVar[Spec] = Spec(
         Params(
             of=lambda model: model._saved_parameters(),
@@ -646,10 +646,13 @@ class MetaRanker(Learned, Saved, BaseEstimator):
 
     # --- persistence -----------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, completely or not at all; see `metarank.load`."""
-        self._check_is_fitted()
-        persist.save(self, path)
+    def _facts(self) -> dict[str, Any]:
+        """`facts_of`."""
+        return facts_of(self.fitted_, self.get_params(deep=False), type(self)().get_params(deep=False))
+
+    def _about(self) -> dict[str, Any]:
+        """`card_of`."""
+        return card_of(self.fitted_)
 
     def make_ready(self, encoder: Any = None) -> None:
         """Load the encoder of texts, if the model has one; see `metarank.load`."""

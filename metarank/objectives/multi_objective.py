@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
@@ -12,10 +11,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from metarank import persist
 from metarank._util.parameters import (
     LARGEST_SEED,
     as_fitted,
@@ -48,7 +45,8 @@ from metarank.persist.fields import (
     Strings,
     Text,
 )
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.savable import Savable
+from metarank.persist.spec import Spec
 from metarank.types.boosters import BoosterArrays
 from metarank.types.checks import (
     check_features,
@@ -104,7 +102,7 @@ def _n_models(known: Any, model: str) -> int:
 
 
 @dataclass(eq=False, repr=False)
-class MultiObjectiveRanker(Saved, BaseEstimator):
+class MultiObjectiveRanker(Savable):
     """Learns one ranking from several targets.
 
     Parameters
@@ -535,17 +533,6 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         """
         raw = [model.contributions(features) for model in self._models]
         return self.plug_in_.contributions(raw, self.weights_) if self._is_plug_in else raw[0]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, which `metarank.load` reads: checksums, no pickle.
-
-        Raises
-        ------
-        ValueError
-            If not fitted, or if `path` holds something else.
-        """
-        check_is_fitted(self)
-        persist.save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,9 @@ import scipy.sparse as sp
 from metarank._util.files import can_be_written, of_one_moment, whole_folder
 from metarank._util.npy import map_npy
 from metarank._util.version import __version__
+from metarank.persist.card import README, is_card, with_words_of
 from metarank.persist.fields import check_csr
+from metarank.persist.hub import HUB, fetched
 from metarank.persist.spec import Saved, restored
 from metarank.persist.tensors import Tensors, read_tensors, write_tensors
 from metarank.persist.trust import (
@@ -51,8 +53,8 @@ PathLike = str | os.PathLike[str]
 # --- writing -------------------------------------------------------------------------
 
 
-def save(model: Any, path: PathLike) -> None:
-    """Write `model` to the folder `path`, completely or not at all.
+def save(model: Any, path: PathLike, card: str | None = None) -> None:
+    """Write `model` to the folder `path`, completely or not at all, with a card beside it if there is one.
 
     The new folder is written next to `path`, synced to disk, and then renamed. On Linux, a process that is
     killed at any moment therefore leaves either the earlier model or the new one. It may also leave a hidden
@@ -65,7 +67,8 @@ def save(model: Any, path: PathLike) -> None:
     OSError
         If the disk is full or not writable. The earlier model is untouched.
     """
-    with whole_folder(check_target(path)) as folder:
+    target = check_target(path)
+    with whole_folder(target) as folder:
         writer = Writer(folder)
         root = writer.encode(model, "model")
         manifest: dict[str, Any] = {
@@ -76,10 +79,14 @@ def save(model: Any, path: PathLike) -> None:
             "files": dict(sorted(writer.files.items())),
         }
         manifest["digest"] = digest_of(manifest)
-        with open(folder / MANIFEST, "w", encoding="utf-8") as f:
-            json.dump(manifest, f, indent=1, ensure_ascii=False)
-            f.flush()
-            os.fsync(f.fileno())
+        pages = {MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False).encode()}
+        if card is not None:
+            pages[README] = with_words_of(target / README, card)
+        for name, content in pages.items():
+            with open(folder / name, "wb") as f:
+                f.write(content)
+                f.flush()
+                os.fsync(f.fileno())
 
 
 def check_target(path: PathLike) -> Path:
@@ -99,11 +106,11 @@ def check_target(path: PathLike) -> Path:
 
 @of_one_moment
 def _check_replaceable(target: Path, path: PathLike) -> None:
-    """ValueError unless it is an empty folder, or a model and nothing beside it.
+    """ValueError unless it is an empty folder, or a model and nothing beside it but its card.
 
     A folder whose manifest cannot be read, or is that of another program, is not a model.
     """
-    names = {p.name for p in target.iterdir()} if target.is_dir() else {""}
+    names = {p.name for p in target.iterdir() if not is_card(p)} if target.is_dir() else {""}
     if not names:
         return
     try:
@@ -208,11 +215,12 @@ def read_manifest(path: PathLike, *, verify: bool = True, limits: Limits = LIMIT
     manifest = _decoded(folder, limits)
     if not verify:
         return manifest
-    present, listed = {p.name for p in folder.iterdir()} - {MANIFEST}, set(manifest["files"])
-    for name in sorted(listed - present):
+    present, listed = {p.name: is_card(p) for p in folder.iterdir()}, set(manifest["files"])
+    for name in sorted(listed - present.keys()):
         raise ModelError(f"{str(folder)!r} is incomplete: {name!r} is missing")
-    for name in sorted(present - listed):
-        raise ModelError(f"{str(folder)!r} holds {name!r}, which is not part of the model")
+    for name in sorted(present.keys() - listed - {MANIFEST}):
+        if not present[name]:
+            raise ModelError(f"{str(folder)!r} holds {name!r}, which is not part of the model")
     for name, entry in manifest["files"].items():
         _check_size(folder / name, entry["bytes"])
         if sha256_of(folder / name) != entry["sha256"]:
@@ -330,8 +338,9 @@ def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Li
 
     Parameters
     ----------
-    path : path-like
-        Folder written by ``model.save``.
+    path : path-like or str
+        Folder written by ``model.save``, or "hf://OWNER/NAME" or "hf://OWNER/NAME@REVISION": a repository of
+        the Hugging Face hub (extra ``hub``), of which only the model's own files are downloaded.
     verify : bool
         Check every file against its digest first, which reads all bytes once. With False, damage that leaves
         the model well-formed goes unnoticed; types, sizes and all indices into arrays are always checked.
@@ -358,6 +367,10 @@ def load(path: PathLike, verify: bool = True, *, encoder: Any = None, limits: Li
     """
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be persist.Limits, got {limits!r:.80}")
+    if isinstance(path, str) and path.startswith(HUB):
+        path = fetched(
+            path, MANIFEST, lambda folder: read_manifest(folder, verify=False, limits=limits)["files"]
+        )
     model = _read(path, verify, limits)
     if not hasattr(model, "get_state"):
         raise ModelError(f"{str(path)!r} holds a {type(model).__name__}, and no model")

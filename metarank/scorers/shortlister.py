@@ -9,12 +9,12 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import persist
 from metarank._util.parameters import one_target, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import label_text_of
+from metarank.persist.savable import Savable
 from metarank.scorers.base import LabelScorer
 from metarank.types.arrays import csr_parts
 from metarank.types.checks import (
@@ -29,7 +29,7 @@ from metarank.types.view import TrainingSet, TrainingView
 S = TypeVar("S", bound="StandaloneShortlister")
 
 
-class StandaloneShortlister(LabelScorer):
+class StandaloneShortlister(LabelScorer, Savable):
     """A `LabelScorer` that is also an estimator, with ``fit(X, Y)`` as well as ``fit(view)``.
 
     A subclass learns in ``_learn(view, sample_weight, n_jobs)``.
@@ -109,7 +109,7 @@ class StandaloneShortlister(LabelScorer):
         for name in vars(self).keys() - vars(learned).keys():
             if isinstance(getattr(type(self), name, None), cached_property):  # of the fit before
                 delattr(self, name)
-        vars(self).update(vars(learned) | params)
+        self.__dict__.update(vars(learned) | params)
         return self
 
     def _ready(self: S, view: TrainingView, sample_weight: np.ndarray | None, n_jobs: int) -> S:
@@ -140,13 +140,6 @@ class StandaloneShortlister(LabelScorer):
         return csr_parts(self._rows(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted shortlister to a folder; `metarank.load` reads it.
-
-        Raises
-        ------
-        ValueError
-            If it is not fitted, or the folder holds anything other than a model.
-        """
-        self._check_is_fitted()
+        """Write the fitted shortlister to a folder with its card; see `MetaRanker.save`."""
         self._check_params()
-        persist.save(self, path)
+        super().save(path)

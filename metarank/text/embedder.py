@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from metarank import _core, persist
+from metarank import _core
 from metarank._util.elementary import logistic
 from metarank._util.extra import require_extra
 from metarank._util.parameters import (
@@ -28,7 +26,8 @@ from metarank._util.progress import check_verbose, report, shows_progress
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 from metarank.persist import fields
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.savable import Savable
+from metarank.persist.spec import Spec
 from metarank.persist.tensors import Tensors
 from metarank.persist.trust import MOST
 from metarank.text.scores import ScoredLabels
@@ -77,7 +76,7 @@ def _check_names(known: fields.Known) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class LabelEmbedder(Saved, BaseEstimator):
+class LabelEmbedder(Savable):
     """Ranks labels for short texts: ``score = q . f + b`` of an encoded query q and a vector f of the label.
 
     Language-aware label embeddings (LALE): labels with similar names get similar vectors, adjusted by a
@@ -394,17 +393,6 @@ class LabelEmbedder(Saved, BaseEstimator):
         return self.subwords_.encode(texts, self.structure_["max_length"])
 
     # --- keep --------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, which `metarank.load` reads: checksums, no pickle.
-
-        Raises
-        ------
-        ValueError
-            If not fitted, or if `path` holds something else.
-        """
-        check_is_fitted(self)
-        persist.save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

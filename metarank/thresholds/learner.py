@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from metarank import persist
 from metarank._util.parameters import RandomState, check_random_state, one_target, seed_of
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
-from metarank.persist.spec import Saved, Spec
+from metarank.persist.savable import Savable
+from metarank.persist.spec import Spec
 from metarank.thresholds.costs import Costs
 from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, parse_wish
 from metarank.thresholds.learned_thresholds import LearnedThresholds
@@ -26,9 +24,8 @@ from metarank.types.checks import check_same_order
 from metarank.types.row_groups import check_groups
 
 
-@persist.register
 @dataclass(eq=False, repr=False)
-class ThresholdLearner(Saved, BaseEstimator):
+class ThresholdLearner(Savable):
     """Decide from the scores of any model which labels to keep: thresholds alone.
 
     The scores are calibrated, and a threshold is learned for each of five metrics of label sets.
@@ -246,17 +243,6 @@ class ThresholdLearner(Saved, BaseEstimator):
         """The family of each metric's threshold, on one line."""
         check_is_fitted(self, "learned_")
         return self.learned_.summary()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted learner to a folder, which `metarank.load` reads.
-
-        Raises
-        ------
-        ValueError
-            If not fitted, or if `path` holds something else.
-        """
-        check_is_fitted(self, "learned_")
-        persist.save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

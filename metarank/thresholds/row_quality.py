@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Saved
 from metarank.thresholds.lists import ScoredLists

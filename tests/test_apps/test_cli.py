@@ -133,7 +133,7 @@ def test_inspect_says_the_same_as_json(work, capsys):
     assert said["labels"] == 3
     assert "shortlister: none, all 3 labels are ranked" in said["choices"]
     assert isinstance(said["held_out"], list)
-    assert re.fullmatch(rf"0\.\d\d MiB in {len(list((work / 'words').iterdir())) - 1} files", said["size"])
+    assert re.fullmatch(rf"0\.\d\d MiB in {len(list((work / 'words').iterdir())) - 2} files", said["size"])
     assert run(["inspect", work / "words"]) == 0
     page = capsys.readouterr().out
     assert "shortlister: none, all 3 labels are ranked" in page

@@ -71,11 +71,11 @@ def test_extras_hold_what_they_are_named_for():
     extras = project["optional-dependencies"]
     heavy = ("torch", "dask", "pandas", "polars", "ruff", "mypy", "matplotlib")
     assert not [line for line in project["dependencies"] if line.startswith(heavy)]
-    assert extras["test"][0] == f"{project['name']}[data,text,skos,dask,plot,completion,serve]"
+    assert extras["test"][0] == f"{project['name']}[data,text,skos,dask,plot,completion,hub,serve]"
     assert extras["dev"][:2] == [f"{project['name']}[test]", f"{project['name']}[docs]"]
     # Its pins are its own; `make annif` gives it an environment of its own.
     assert extras.pop("annif") == ["annif>=1.4,<1.5"]
-    used = {"data", "encoder", "text", "skos", "dask", "plot", "completion", "serve"}
+    used = {"data", "encoder", "text", "skos", "dask", "plot", "completion", "hub", "serve"}
     assert set(extras) == used | {"test", "docs", "dev"}
     pinned = (ROOT / "constraints.txt").read_text().replace("_", "-").lower()
     for line in [*project["dependencies"], *(line for extra in extras.values() for line in extra)]:

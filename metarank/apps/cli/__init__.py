@@ -34,6 +34,7 @@ COMMANDS = {
     "report": "write a report on a model and a labelled file",
     "explain": "show why labels are ranked where they are",
     "inspect": "describe a model folder or a data file",
+    "card": "write the model card of a saved model",
     "diagnose": "compare several targets of one ranking",
     "pareto": "show the possible trade-offs between several targets",
     "serve": "serve a model over HTTP, with a page to try it",

@@ -178,32 +178,15 @@ def measure_report(
                ("labels per row", f"{Y.nnz / dataset.n_rows:.2f}")],
         notes=[f"{remark}." for remark in (relevance.said, evaluation.unknown_rows) if remark],
         propensity_weight=model.propensity_weight_,
-        settings=settings_of(model),
+        settings=[(name, f"{value}") for name, value in model._facts().items() if name in _SETTINGS],
         examples=examples,
         examples_note=_NOTE_EXAMPLES,
         **measured,
     )  # fmt: skip
 
 
+_SETTINGS = ("settings", "seed", "training rows", "ranker", "thresholds", "propensity weight")
 _NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first, not only the best or the worst."
-
-
-def settings_of(model: MetaRanker) -> list[tuple[str, str]]:
-    """What the model was fitted with: settings other than the defaults, the seed, the propensity weight."""
-    usual = type(model)().get_params(deep=False)
-    changed = [
-        f"{name}={value!r:.80}"
-        for name, value in model.get_params(deep=False).items()
-        if name not in ("random_state", "n_jobs") and repr(value) != repr(usual[name])
-    ]
-    return [
-        ("settings", (", ".join(changed) + "; others: default") if changed else "default"),
-        ("seed", str(model.random_state_)),
-        ("training rows", f"{model.n_rows_:,}"),
-        ("ranker", model.ranker_.summary()),
-        ("thresholds", model.thresholds_.summary()),
-        ("propensity weight of the lists", f"{model.propensity_weight_:g}"),
-    ]
 
 
 def _intervals(

@@ -1,0 +1,59 @@
+"""What a fitted model says of itself, for `metarank inspect`, reports and model cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from metarank.data.block_encoder import needed_blocks
+from metarank.model.answering.measure import training_counts
+from metarank.model.fitted import FittedModel
+
+
+def facts_of(model: FittedModel, settings: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts by name, each a value or a list; `settings` are those of the fit, `usual` the defaults."""
+    changed = [
+        f"{name}={value!r:.80}"
+        for name, value in settings.items()
+        if name not in ("random_state", "n_jobs") and repr(value) != repr(usual[name])
+    ]
+    facts = {
+        "features": model.n_features_in,
+        "labels": model.n_labels - len(model.removed),
+        "removed labels": len(model.removed) or None,
+        "training rows": model.n_rows,
+        "blocks": [line.removeprefix("block ") for line in model.choices if line.startswith("block ")],
+        "layout": model.encoder.layout,
+        "label table": None if model.labels is None else str(model.labels),
+        "shortlisters": ", ".join(s.shown_as for s in model.shortlisters) or "none: all labels",
+        "scorers": ", ".join(s.shown_as for s in model.scorers),
+        "meta-features": len(model.feature_columns),
+        "ranker": model.ranker.summary(),
+        "thresholds": model.thresholds.summary(),
+        "propensity weight": f"{model.propensity_weight:g}",
+        "settings": (", ".join(changed) + "; others: default") if changed else "default",
+        "seed": model.random_state,
+    }
+    return {name: value for name, value in facts.items() if value not in (None, [])}
+
+
+def card_of(model: FittedModel) -> dict[str, Any]:
+    """What the template of cards needs beside the facts. Nothing is measured."""
+    rows = '["a text"]'
+    if parts := needed_blocks(model.encoder):
+        named = ", ".join(f"{part.columns or part.name!r} ({part.kind})" for part in parts)
+        rows = f"...  # a dict or a data frame of {named}"
+    elif not model.encoder.takes_texts:
+        rows = f"...  # a matrix (n, {model.n_features_in})"
+    given = {"candidates": model.given_sources, "pair_features": model.given_features}
+    arguments = ", ".join(["rows", "k=5", *(f"{name}=..." for name, sources in given.items() if sources)])
+    counts = training_counts(model)
+    counts = None if counts is None else np.delete(counts, model.removed)
+    return {
+        "model": model,
+        "counts": counts,
+        "median": None if counts is None else np.median(counts),
+        "usage": f"\nrows = {rows}\nprint(model.rank({arguments}).names)",
+    }
