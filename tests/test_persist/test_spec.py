@@ -325,6 +325,7 @@ def test_fields_in_the_types_of_attributes_are_the_spec_or_come_before_its_own()
 
 
 def test_every_class_of_a_saved_model_has_a_spec():
+    pytest.importorskip("torch")  # of the models of `examples`
     assert all(isinstance(class_of(name).saved, Spec) for name in SAVED)
     own = {cls for cls in trust._REGISTERED.values() if cls.__module__.startswith("metarank.")}
     assert {cls.__name__ for cls in own if "saved" in vars(cls) and not inspect.isabstract(cls)} - set(

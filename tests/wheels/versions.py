@@ -37,6 +37,8 @@ def table() -> str:
         for name, oldest in bounds(extra).items():
             newest = tested.get(name.lower(), oldest)  # Annif's own environment has the bound's version
             lines.append(f"| {name} | {oldest} | {newest} | {extra} |".replace("|  |", "| |"))
+    for name in ("pandas", "polars"):  # no extra: who has such tables has the library
+        lines.append(f"| {name} | {bounds('test')[name]} | {tested[name]} | |")
     return "\n".join(lines)
 
 
