@@ -19,7 +19,6 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import figures
 import notebooks
 import reference
 from written import faults_of
@@ -129,7 +128,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         page.meta["hide"] = ["navigation"]
     if place.startswith("reference/"):
         return markdown
-    return turned(figures.drawn(markdown), place, known, {to: name for name, to in known.items()})
+    return turned(markdown, place, known, {to: name for name, to in known.items()})
 
 
 def on_post_build(config: Any) -> None:

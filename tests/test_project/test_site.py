@@ -1,14 +1,17 @@
-"""What `make docs` finds wrong with a site as it was written, and what it takes from pages of experiments."""
+"""What `make docs` finds wrong with a site as it was written, and the pictures of the documentation."""
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import sys
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "docs" / "_site"
+ROOT = Path(__file__).parents[2]
+FOLDER, PICTURES = ROOT / "docs" / "_site", ROOT / "docs" / "pictures"
 
 
 def loaded(name):
@@ -25,15 +28,8 @@ def faults_of():
 
 
 @pytest.fixture
-def figures(tmp_path, monkeypatch):
-    """With a page of experiments of its own."""
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "results.md").write_text(
-        "## A\n\n| who | P@1 | s |\n| --- | --- | --- |\n| x | **0.5** | 1,000 (2) |\n| y | 0.4 | 3 |\n"
-    )
-    module = loaded("figures")
-    monkeypatch.setattr(module, "EXPERIMENTS", tmp_path)
-    return module
+def charts():
+    return loaded("charts")
 
 
 @pytest.mark.parametrize(
@@ -61,17 +57,32 @@ def test_faults_of_a_site(text, faults, faults_of, tmp_path):
     assert list(faults_of(tmp_path)) == faults
 
 
-def test_a_chart_names_what_it_shows(figures):
+def test_a_chart_names_what_it_shows(charts, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    asked = '<!-- scatter page="one/results.md" headings="A" rows="Mine=x; y" x="s" y="P@1" -->'
-    assert "A: s and P@1: Mine 1000, 0.5; y 3, 0.4" in figures.drawn(asked)
+    page = (
+        "## A\n\n| who | P@1 | fit s |\n| --- | --- | --- |\n| x | **0.5** | 1,000 (2) |\n| y | 0.4 | 3 |\n"
+    )
+    (tmp_path / "page.md").write_text(page)
+    monkeypatch.setattr(charts, "EXPERIMENTS", tmp_path)
+    asked = charts.Asked("page.md", ["A"], {"x": "Mine", "y": "y"}, "fit s", "P@1")
+    assert "A: Mine 1000, 0.5; y 3, 0.4</title>" in charts.scatter(asked)
+    for change in ({"headings": ["B"]}, {"rows": {"x": "x", "z": "z"}}, {"y": "P@5"}):
+        with pytest.raises(ValueError, match=r"page\.md has no"):
+            charts.scatter(asked._replace(**change))
 
 
-@pytest.mark.parametrize("part", ['headings="B"', 'rows="z"', 'rows="x; z"', 'y="P@5"'])
-def test_what_a_page_does_not_have_is_an_error(part, figures):
-    given = {"headings": "A", "rows": "x", "x": "s", "y": "P@1"}
-    name, _, value = part.partition("=")
-    given[name] = value.strip('"')
-    asked = " ".join(f'{key}="{value}"' for key, value in given.items())
-    with pytest.raises(ValueError, match=r"one/results\.md has no"):
-        figures.drawn(f'<!-- scatter page="one/results.md" {asked} -->')
+def test_charts_show_the_figures_of_the_pages(charts):
+    for name, asked in charts.CHARTS.items():
+        title = html.escape(charts.described(asked))
+        assert title in (PICTURES / f"{name}.svg").read_text(), (
+            f"{name}.svg is of older figures: make pictures"
+        )
+
+
+def test_pictures_are_small_shown_and_readable():
+    pages = "".join(path.read_text() for path in [*FOLDER.parent.glob("*.md"), ROOT / "README.md"])
+    for path in PICTURES.iterdir():
+        assert f"pictures/{path.name}" in pages, f"no page shows {path.name}"
+        if path.suffix == ".svg":
+            assert xml.etree.ElementTree.parse(path).getroot()[0].tag.endswith("title")
+    assert sum(path.stat().st_size for path in PICTURES.iterdir()) < 400 * 1024
