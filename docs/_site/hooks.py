@@ -32,7 +32,7 @@ PLACES = {
     "docs/README.md": "pages.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
-    "PROMISES.md": "project/promises.md",
+    "GUARANTEES.md": "project/guarantees.md",
     "SECURITY.md": "project/security.md",
     "data/README.md": "data/README.md",
 }

@@ -1,4 +1,4 @@
-"""Every promise of PROMISES.md names tests, and they are there."""
+"""Every guarantee of GUARANTEES.md names tests, and they exist."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from metarank import MetaRanker, load
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "PROMISES.md").read_text(encoding="utf-8")
-PROMISES = re.findall(r"^- (.*?)(?=^- |^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = (ROOT / "GUARANTEES.md").read_text(encoding="utf-8")
+GUARANTEES = re.findall(r"^- (.*?)(?=^- |^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda text: " ".join(text.split())[:50])
-def test_a_promise_names_the_tests_that_keep_it(promise):
-    _, kept, by = promise.partition("Kept by")
-    assert kept
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda text: " ".join(text.split())[:50])
+def test_a_guarantee_names_its_tests(guarantee):
+    _, tested, by = guarantee.partition("Tested by")
+    assert tested
     named = NAMED.findall(by)
     assert named
     for path, name in named:
@@ -31,8 +31,8 @@ def test_a_promise_names_the_tests_that_keep_it(promise):
 
 
 def test_nothing_on_the_page_is_left_out():
-    assert len(PROMISES) == PAGE.count("Kept by") > 20
-    assert sum(len(NAMED.findall(promise)) for promise in PROMISES) == PAGE.count("::")
+    assert len(GUARANTEES) == PAGE.count("Tested by") > 20
+    assert sum(len(NAMED.findall(guarantee)) for guarantee in GUARANTEES) == PAGE.count("::")
 
 
 def test_no_connection_is_opened(monkeypatch, tmp_path):
