@@ -138,12 +138,7 @@ def learned_cascade(
 
 
 def wide_enough(
-    cut: Lists,
-    proposals: Sequence[Candidates],
-    relevant: sp.csr_matrix,
-    *,
-    inv_propensity: np.ndarray,
-    n_jobs: int,
+    cut: Lists, proposals: list[Candidates], relevant: sp.csr_matrix, inv_propensity: np.ndarray, n_jobs: int
 ) -> Lists | None:
     """The cut with as many survivors, half as many again, and so on, that hardly anything is lost that a
     ranker would put first; None where all are better described.
