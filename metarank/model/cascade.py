@@ -139,9 +139,8 @@ def learned_cascade(
 
 def wide_enough(
     lists: Lists,
-    proposals: Sequence[Candidates],
+    proposals: list[Candidates],
     relevant: sp.csr_matrix,
-    *,
     inv_propensity: np.ndarray,
     n_jobs: int,
 ) -> Lists | None:

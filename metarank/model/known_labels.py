@@ -126,12 +126,7 @@ class KnownLabels(Saved):
         return cls(grown(params, train, _ROUNDS))
 
     def corrected(
-        self,
-        together: Together,
-        candidates: Candidates,
-        logits: np.ndarray,
-        known: Candidates,
-        n_jobs: int = 1,
+        self, together: Together, candidates: Candidates, logits: np.ndarray, known: Candidates, n_jobs: int
     ) -> tuple[Candidates, np.ndarray]:
         """Candidates, those that known labels add among them and without these, and their log-odds. Rows of
         which nothing is known stay as they are."""
@@ -155,10 +150,7 @@ def half_of(labels: Candidates, seed: int) -> Candidates:
 
 
 def widened(
-    together: Together,
-    candidates: Candidates,
-    logits: np.ndarray,
-    known: Candidates,
+    together: Together, candidates: Candidates, logits: np.ndarray, known: Candidates
 ) -> tuple[Candidates, np.ndarray]:
     """The candidates with labels that go with the known ones, without these, and their log-odds: of added
     ones 1 less than the least of the row."""
@@ -174,12 +166,7 @@ def widened(
     return lists, base
 
 
-def described(
-    together: Together,
-    lists: Candidates,
-    logits: np.ndarray,
-    known: Candidates,
-) -> np.ndarray:
+def described(together: Together, lists: Candidates, logits: np.ndarray, known: Candidates) -> np.ndarray:
     """float32 (m, 9): log-odds and place of each pair, the frequency of the label; the greatest and the mean
     share of the rows of a known label that have it, and of the log lift; with how many known labels it is
     together in any row; how many are known."""

@@ -18,6 +18,7 @@ from metarank.persist.spec import Saved
 from metarank.ranker.boosting import grown, pointwise_objective
 from metarank.ranker.linear_ranker import StandardisedColumns
 from metarank.types.boosters import BoosterArrays
+from metarank.types.view import Features
 
 # Rows of sparse features that are made dense at a time, and their values: of many features, fewer rows.
 _BLOCK = 4096
@@ -82,13 +83,7 @@ class Boosting:
     n_rounds : int
     """
 
-    def __init__(
-        self,
-        X: np.ndarray | sp.csr_matrix,
-        X_eval: np.ndarray | sp.csr_matrix | None,
-        params: dict[str, Any],
-        n_rounds: int,
-    ) -> None:
+    def __init__(self, X: Features, X_eval: Features | None, params: dict[str, Any], n_rounds: int) -> None:
         import lightgbm as lgb
 
         self.params: dict[str, Any] = params | {"metric": "None", "feature_pre_filter": False}

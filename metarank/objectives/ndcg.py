@@ -70,12 +70,7 @@ class NdcgLists:
         self._ideal_at: dict[int, np.ndarray] = {self.truncation: self.ideal}
 
     def gradients(
-        self,
-        scores: np.ndarray,
-        *,
-        rank_by: np.ndarray | None = None,
-        with_loss: bool = True,
-        n_jobs: int = 1,
+        self, scores: np.ndarray, rank_by: np.ndarray | None = None, with_loss: bool = True, n_jobs: int = 1
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """(loss, gradient, hessian) at finite float64 scores (n,); see `ndcg_gradients`."""
         return _core.lambda_gradients(

@@ -88,12 +88,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        metrics: Metrics,
-        metric: str,
-        stop_on: int | str = "mean",
-        patience: int = 0,
-        part: tuple[int, int] = (0, 1),
+        self, metrics: Metrics, metric: str, stop_on: int | str, patience: int, part: tuple[int, int]
     ) -> None:
         self.metrics = metrics
         self.part = part

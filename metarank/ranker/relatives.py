@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from metarank.types.candidates import Candidates
-from metarank.types.feature_table import RELATIVE
+from metarank.types.feature_table import RELATIVE, Columns
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.ragged import extreme_of_rows, found_at, row_of_entries
 
@@ -57,10 +57,7 @@ def _of_relatives(kind: str, base: str) -> str:
 
 
 def relatives_columns(
-    wanted: Iterable[str],
-    columns: Mapping[str, np.ndarray],
-    candidates: Candidates,
-    labels: LabelDescriptions,
+    wanted: Iterable[str], columns: Columns, candidates: Candidates, labels: LabelDescriptions
 ) -> dict[str, np.ndarray]:
     """The columns of relatives, float32 (m,).
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -32,10 +32,13 @@ from metarank._util.progress import in_turn, side_by_side
 from metarank._util.threads import in_threads
 from metarank.scorers.base import HeldOutColumns, HeldOutProposals, LabelScorer, PointProposer, columns_of
 from metarank.types.candidates import Candidates
+from metarank.types.feature_table import Columns
 from metarank.types.view import TrainingSet, TrainingView, fold_of_rows
 
 T = TypeVar("T")
 D = TypeVar("D")
+# Fits without each fold, by the number of the fold, to which new ones are added.
+Fits: TypeAlias = dict[int, Any] | None
 
 # The most outer parts: the number of fits that leave out two of them grows with the square.
 _MOST_PARTS = 5
@@ -52,8 +55,8 @@ def held_out_columns(
     *,
     rows: np.ndarray | None = None,
     n_jobs: int = 1,
-    fits: dict[int, Any] | None = None,
-) -> dict[str, np.ndarray]:
+    fits: Fits = None,
+) -> Columns:
     """Columns (m,) of the pairs of training rows, computed as if each row were new.
 
     Parameters
@@ -79,7 +82,7 @@ def held_out_columns(
             return columns
     X = data.read_by(scorer)
 
-    def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
+    def one_fold(f: int, threads: int) -> Columns:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = _fit_without(f, scorer, data, threads, fits)
         pairs = np.diff(candidates.indptr)[inside]
@@ -95,13 +98,7 @@ def held_out_columns(
 
 
 def held_out_shortlist(
-    scorer: LabelScorer,
-    data: TrainingSet,
-    k: int,
-    *,
-    rows: np.ndarray,
-    n_jobs: int = 1,
-    fits: dict[int, Any] | None = None,
+    scorer: LabelScorer, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1, fits: Fits = None
 ) -> Candidates:
     """The scorer's k proposals for some training rows, from fits without the row's fold.
 
@@ -126,13 +123,7 @@ def held_out_shortlist(
 
 
 def held_out_points(
-    scorer: PointProposer,
-    data: TrainingSet,
-    k: int,
-    *,
-    rows: np.ndarray,
-    n_jobs: int = 1,
-    fits: dict[int, Any] | None = None,
+    scorer: PointProposer, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int, fits: Fits
 ) -> Candidates:
     """For each fold, the k best of its rows for each label, from a fit without the fold; by row.
 
@@ -163,9 +154,7 @@ def chunks(pairs: np.ndarray, most: int) -> list[slice]:
     return chunks
 
 
-def _fit_without(
-    fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None
-) -> Any:
+def _fit_without(fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int, fits: Fits) -> Any:
     fits = {} if fits is None else fits
     if fold not in fits:
         fits[fold] = fitted_without(fold, scorer, data, n_jobs)
@@ -241,7 +230,7 @@ def nested_columns(
         seen = np.flatnonzero(part != out)
         rest, of_rest = data.part(seen, part[seen]), candidates.rows(seen)
 
-        def columns(i: int) -> dict[str, np.ndarray]:
+        def columns(i: int) -> Columns:
             known = {p: fits.pop((i, p, out)) for p in numbers if (i, p, out) in fits}
             held_out = held_out_columns(cheaper[i], rest, of_rest, n_jobs=n_jobs, fits=known)
             fits.update({(i, out, p): fit for p, fit in known.items() if p > out})
@@ -281,11 +270,8 @@ def held_apart(
 
 
 def scatter_folds(
-    one_fold: Callable[[int, int], dict[str, np.ndarray]],
-    fold: np.ndarray,
-    candidates: Candidates,
-    n_jobs: int,
-) -> dict[str, np.ndarray]:
+    one_fold: Callable[[int, int], Columns], fold: np.ndarray, candidates: Candidates, n_jobs: int
+) -> Columns:
     """Run `one_fold(f, threads)` for every fold and place its columns at the fold's pairs."""
     pair_fold = np.repeat(fold, np.diff(candidates.indptr))
     out: dict[str, np.ndarray] = {}

@@ -221,12 +221,7 @@ def width_of(candidates: Any) -> int | None:
 
 
 def check_candidates(
-    candidates: Any,
-    n_rows: int,
-    labels: int | LabelTable,
-    *,
-    name: str = "candidates",
-    lenient: bool = False,
+    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates", lenient: bool = False
 ) -> Candidates:
     """A user's shortlist as `Candidates`.
 

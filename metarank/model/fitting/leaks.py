@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,11 +21,7 @@ _LEAST_HOPEFUL, _LEAST_SINGLE = 100, 20
 
 
 def leaks(
-    columns: Sequence[Columns],
-    pairs: Candidates,
-    Y: sp.csr_matrix,
-    relevant: np.ndarray,
-    given: Iterable[str],
+    columns: list[Columns], pairs: Candidates, Y: sp.csr_matrix, relevant: np.ndarray, given: Iterable[str]
 ) -> list[str]:
     """What to say of each `given` source that must come from a model that has seen the rows.
 

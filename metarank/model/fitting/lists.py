@@ -101,15 +101,11 @@ def training_lists(
 
 
 def _candidates(
-    given: TrainingInput,
-    data: TrainingSet,
-    rows: np.ndarray,
-    sources: list[Source],
-    proposals: list[Candidates],
+    given: TrainingInput, data: TrainingSet, rows: np.ndarray, sources: list[Source], lists: list[Candidates]
 ) -> Candidates:
     """The united proposals, or all labels of which anything is known, without those that are excluded."""
-    candidates = united(proposals, len(rows), given.n_labels)
-    if not proposals:
+    candidates = united(lists, len(rows), given.n_labels)
+    if not lists:
         known = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
         relevant = np.diff(data.Y[rows].indptr)
         if np.any((relevant > 0) & (np.diff(known.indptr) > relevant)):  # else nothing is left to be ordered

@@ -174,7 +174,8 @@ def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
 
     quality = {}
     for k in GRID:
-        names = [n for n in columns if "_nn" not in n or int(n.rsplit("_nn", 1)[1]) <= k]
+        farther = {*near.names} - {*LabelNeighbors(k=k, columns="raw").names}
+        names = [name for name in columns if name not in farther]
         table = FeatureTable(np.column_stack([columns[n] for n in names]), names, candidates)
         lists = RankingData.checked(table, gains, None, data.fold[rows], data.seed)
         scores = cross_fit_scores(LinearRanker(loss="listnet", l2=_L2), lists, n_jobs)

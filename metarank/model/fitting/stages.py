@@ -164,11 +164,7 @@ class RankedPairs:
 
 
 def ranked(
-    columns: list[Columns],
-    lists: TrainingLists,
-    n_jobs: int,
-    data: TrainingSet,
-    scorers: Sequence[LabelScorer],
+    columns: list[Columns], lists: TrainingLists, n_jobs: int, data: TrainingSet, scorers: list[LabelScorer]
 ) -> RankedPairs:
     """Assemble the columns of all scorers, in their order, and fit the ranker, and that of points.
 
@@ -251,13 +247,9 @@ def _outer_tables(
 
 
 def assembled(
-    columns: list[Columns],
-    lists: TrainingLists,
-    candidates: Candidates,
-    is_classifier: list[bool],
-    n_jobs: int,
+    columns: list[Columns], lists: TrainingLists, pairs: Candidates, is_classifier: list[bool], n_jobs: int
 ) -> tuple[FeatureTable, list[str] | None, list[str]]:
-    """The feature table of some candidates, the columns that enter it as they are, and those of classifiers.
+    """The feature table of some pairs, the columns that enter it as they are, and those of classifiers.
 
     `columns` is emptied. The values of a row depend on its own list alone.
     """
@@ -265,11 +257,11 @@ def assembled(
     columns.clear()
     if lists.labels is not None:
         wanted = wanted_columns(named, classifier_columns, lists.labels)
-        named |= relatives_columns(wanted, named, candidates, lists.labels)
+        named |= relatives_columns(wanted, named, pairs, lists.labels)
     # Classifier scores are comparable between lists; beside them, distances count within the list only.
     # With shortlists, pairs are so many and varied that raw values are informative too.
     raw = [*classifier_columns, PRIOR] if classifier_columns and not lists.is_shortlisted else None
-    table = assemble(named, candidates, standardize=lists.options.standardizes, raw=raw, n_jobs=n_jobs)
+    table = assemble(named, pairs, standardize=lists.options.standardizes, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
 
 
@@ -338,18 +330,13 @@ class LocalStages:
         return in_turn(lambda s: replace(s, scorer=changed(s.scorer)), sources, lambda s: s.name)
 
     def _said(
-        self,
-        work: Callable[..., T],
-        sources: dict[int, Source],
-        of: Any,
-        rows: np.ndarray,
-        last: bool = False,
+        self, work: Callable[..., T], used: dict[int, Source], of: Any, rows: np.ndarray, last: bool = False
     ) -> list[T]:
         """What `work`, of `metarank.scorers.crossfit`, finds for each source by its number. Its fits are let
         go of at `last`."""
 
         def of_source(i: int) -> T:
             fits = self._fits.pop(i, None) if last else self._fits.get(i)
-            return work(sources[i].scorer, self.data, of, rows=rows, n_jobs=self.n_jobs, fits=fits)
+            return work(used[i].scorer, self.data, of, rows=rows, n_jobs=self.n_jobs, fits=fits)
 
-        return in_turn(of_source, list(sources), lambda i: sources[i].name)
+        return in_turn(of_source, list(used), lambda i: used[i].name)

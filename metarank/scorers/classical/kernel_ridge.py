@@ -90,7 +90,8 @@ class KernelRidge(GramScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         if self.kernel_ is None:
             return {"linear ridge: score": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
-        scores = self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)
+        arrays = self.support_, self.dual_, self.bias_
+        scores = self.kernel_.machine(X, arrays, candidates, n_jobs)
         return {f"ridge with {self.kernel_.name} kernel: score": scores}
 
     def _chosen(self, view: TrainingView, n_jobs: int) -> dict[str, Any]:

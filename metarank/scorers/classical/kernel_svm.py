@@ -66,8 +66,8 @@ class KernelSVM(GramScorer):
     )
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        margin = self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)
-        return {"kernel SVM: margin": margin}
+        arrays = self.support_, self.dual_, self.bias_
+        return {"kernel SVM: margin": self.kernel_.machine(X, arrays, candidates, n_jobs)}
 
     def _tune(self, view: TrainingView, n_jobs: int) -> None:
         for name, value in (("C", self.C), ("gamma", self.gamma)):

@@ -17,7 +17,7 @@ from metarank.persist.spec import Saved
 from metarank.scorers.base import HeldOutColumns
 from metarank.scorers.crossfit import scatter_folds
 from metarank.scorers.linear.shared_ridge import inverse_with
-from metarank.types.arrays import csr_parts, dense, dense_blocks, require_rows, sample_rows
+from metarank.types.arrays import Parts, csr_parts, dense, dense_blocks, require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingSet, TrainingView
 
@@ -54,24 +54,12 @@ class Kernel(Saved):
         """float64 (a, b); each entry depends on its two rows only, so that of a subset is a submatrix."""
         return _core.kernel_matrix(A, B, METRICS[self.name], self.gamma, n_jobs).astype(np.float64)
 
-    def machine(
-        self,
-        X: Features,
-        support: np.ndarray,
-        dual: np.ndarray,
-        bias: np.ndarray,
-        candidates: Candidates,
-        n_jobs: int,
-    ) -> np.ndarray:
-        """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,)."""
-        parts = []
+    def machine(self, X: Features, arrays: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,). `arrays` are support,
+        dual and bias."""
+        parts, how = [], (METRICS[self.name], self.gamma)
         for block, indptr, labels in dense_blocks(X, candidates):
-            rows = self.rows(block)
-            parts.append(
-                _core.kernel_machine(
-                    rows, support, dual, bias, METRICS[self.name], self.gamma, indptr, labels, n_jobs
-                )
-            )
+            parts.append(_core.kernel_machine(self.rows(block), *arrays, *how, indptr, labels, n_jobs))
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
 
@@ -176,10 +164,9 @@ def tuned_kernel(
         above = D[np.triu_indices(len(D), 1)]
         median = float(np.median(above)) if len(above) else 1.0
         unit = 1.0 / median if median > 0 else 1.0
-        start = gamma if gamma is not None else unit * (2.0 if name == "laplacian" else 1.0)
-        if not free:
-            return 0.0, start, alpha if alpha is not None else 0.3
-        return _descend(D, Y, fold, start, alpha if alpha is not None else 0.3, gamma is None, alpha is None)
+        of_gamma = gamma if gamma is not None else unit * (2.0 if name == "laplacian" else 1.0)
+        start = of_gamma, alpha if alpha is not None else 0.3
+        return _descend(D, Y, fold, start, (gamma is None, alpha is None)) if free else (0.0, *start)
 
     searched = list(in_threads(search, scales, n_jobs=min(n_jobs, len(scales))))
     best = min(range(len(searched)), key=lambda i: searched[i][0])
@@ -188,15 +175,10 @@ def tuned_kernel(
 
 
 def _descend(
-    D: np.ndarray,
-    Y: np.ndarray,
-    fold: np.ndarray,
-    gamma: float,
-    alpha: float,
-    move_gamma: bool,
-    move_alpha: bool,
+    D: np.ndarray, Y: np.ndarray, fold: np.ndarray, start: tuple[float, float], moves: tuple[bool, bool]
 ) -> tuple[float, float, float]:
-    """Coordinate descent on the grid gamma 2^i, alpha 3^j from the start given."""
+    """Coordinate descent on the grid gamma 2^i, alpha 3^j from the start given, along those that move."""
+    gamma, alpha = start
     seen: dict[tuple[int, int], float] = {}
 
     def error(i: int, j: int) -> float:
@@ -208,7 +190,7 @@ def _descend(
     at, best = (0, 0), error(0, 0)
     for _ in range(3):
         before = at
-        for move, (di, dj) in ((move_gamma, (1, 0)), (move_alpha, (0, 1))):
+        for move, (di, dj) in zip(moves, ((1, 0), (0, 1))):
             for sign in (1, -1) if move else ():
                 while abs(at[0] + sign * di) <= 4 and abs(at[1] + sign * dj) <= 4:
                     there = (at[0] + sign * di, at[1] + sign * dj)

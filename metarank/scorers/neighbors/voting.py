@@ -131,11 +131,11 @@ class LabelNeighbors(NeighborScorer):
         check_lists(candidates, X.shape[0], self.labels_.n_labels)
         n_threads = resolve_n_jobs(n_jobs)
         values = self.rows_.label_neighbors(X, candidates, self.labels_, self._asked, n_threads)
-        return dict(zip(_named(*self._asked), values))
+        return dict(zip(self.names, values))
 
     def planned(self) -> Planned | None:
         core = self.rows_.planned_neighbors(self.labels_, columns_in_core(*self._asked))
-        return Planned(core, list(_named(*self._asked)))
+        return Planned(core, list(self.names))
 
     def neighbors_of(self, X: Features, label: int, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The training points of a label nearest to one row, by the first of `metrics`.
@@ -168,6 +168,11 @@ class LabelNeighbors(NeighborScorer):
         if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
         check_choice("columns", self.columns, ("summary", "raw"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns, in their order."""
+        return _named(*self._asked)
 
     @property
     def _asked(self) -> Asked:

@@ -160,17 +160,8 @@ class TailReranking(ShortlistingTrees):
         assert best is not None
         return best[1], best[2], self._more_weights(cheaper, best[2], view, X, held_out.Y, grid, n_jobs)
 
-    def _more_weights(
-        self,
-        cheaper: Any,
-        tail: TailClassifiers,
-        view: TrainingView,
-        X: Features,
-        Y: sp.csr_matrix,
-        grid: Sequence[float],
-        n_jobs: int,
-    ) -> dict[str, float]:
-        """Other weights that a class chooses on held-out rows (X, Y), by name."""
+    def _more_weights(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Other weights that a class chooses on held-out rows, by name."""
         return {}
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:

@@ -155,11 +155,7 @@ class XReg(TailReranking, LabelTree):
         return clone(self).set_params(**self._best_of(settings, view, sample_weight, n_jobs))
 
     def _best_of(
-        self,
-        settings: Sequence[dict[str, Any]],
-        view: TrainingView,
-        sample_weight: np.ndarray | None,
-        n_jobs: int,
+        self, settings: list[dict[str, Any]], view: TrainingView, row_weight: np.ndarray | None, n_jobs: int
     ) -> dict[str, Any]:
         """The first of some settings, unless held-out rows prefer another.
 
@@ -173,7 +169,7 @@ class XReg(TailReranking, LabelTree):
             note(f"XReg with {settings[0]}, since {view.n_rows} rows are too few to hold some out")
             return settings[0]
         others, held_out, learns = parts
-        weight = None if sample_weight is None else sample_weight[learns]
+        weight = None if row_weight is None else row_weight[learns]
         metric, gain = _METRICS[self.relevance], relevance_weights(view, self.relevance, self.propensity)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
 
