@@ -649,7 +649,7 @@ def test_bad_usage(work, tmp_path, capsys, argv, match):
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("labels.txt", "a\nb\n", "expected 2 labels, the header says 3"),
+        ("labels.txt", "a\nb\n", "expected 2 labels, the header has 3"),
         ("labels.txt", b"\xff\xfe\n\n\n", "labels.txt: damaged file"),
     ],
 )

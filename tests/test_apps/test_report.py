@@ -146,7 +146,7 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     for remark in (
         "with propensity weight 0.5",
         "Lists with propensity weight 0.5.",
-        "Probabilities hold no boost",
+        "based on probabilities, without boost",
     ):
         assert remark in text
     bare = replace(report, propensity_weight=0.0)

@@ -119,7 +119,7 @@ def test_objectives_by_ids():
 @pytest.mark.parametrize(
     ("Y", "message"),
     [
-        ([["a"], ["a "]], "Y must be names of one label each, got 'a' and 'a ', which differ by blanks"),
+        ([["a"], ["a "]], "Y must be names of one label each, got 'a' and 'a ', which differ only in blanks"),
         ([["a"], [""]], "Y must be names, got the empty ''"),
         ([["a"], ["\ud800"]], "Y must be names that UTF-8 can write"),
         (pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), "columns of Y .* got 'a' twice"),

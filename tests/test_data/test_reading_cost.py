@@ -25,7 +25,7 @@ def test_extreme_sizes_are_read():
         assert X.shape == (1, 500_000)
     assert data.parse_xc(b"1 5 100000000\n0 1:1\n")[1].shape[1] == 100_000_000
     assert data.parse_xc(b"0 99999999:1\n")[0].shape[1] == 100_000_000
-    with pytest.raises(ValueError, match="the header says 5"):
+    with pytest.raises(ValueError, match="the header has 5"):
         data.parse_xc(b"1 2 5\n0 1:1\n", n_labels=4)
     with pytest.raises(ValueError, match="sizes must be below 2"):
         data.parse_xc(b"1 " + b"9" * 30 + b" 5\n")

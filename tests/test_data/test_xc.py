@@ -188,9 +188,9 @@ def test_rules_of_the_format():
 
 
 def test_header_must_count_the_rows():
-    with pytest.raises(ValueError, match="header says 3 rows, found 2"):
+    with pytest.raises(ValueError, match="header has 3 rows, found 2"):
         parse_xc(b"3 4 3\n0 1:1\n1 1:1")
-    with pytest.raises(ValueError, match="header says 1 rows, found 2"):
+    with pytest.raises(ValueError, match="header has 1 rows, found 2"):
         parse_xc(b"1 4 3\n0 1:1\n1 1:1\n\n")
     X, Y = parse_xc(b"0 4 3\n")
     assert (X.shape, Y.shape) == ((0, 4), (0, 3))
@@ -274,8 +274,8 @@ def test_sidecars(tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("labels.txt", "sea\n", "expected 1 labels, the header says 2"),
-        ("features.txt.gz", "a\nb\nc\nd\n", "expected 4 features, the header says 3"),
+        ("labels.txt", "sea\n", "expected 1 labels, the header has 2"),
+        ("features.txt.gz", "a\nb\nc\nd\n", "expected 4 features, the header has 3"),
         ("label_text.txt", "\n\n\n", "label_texts must have 2 entries, got 3"),
         ("titles.train.txt.xz", "one\n", "titles must have 2 entries, got 1"),
         ("train_grades.txt", "1:4\n", "train_grades.txt: must have 2 lines, one per row, got 1"),

@@ -145,7 +145,7 @@ def test_errors_of_reading_name_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"svm\.txt: must be Parquet, or text with the header"):
         read(str(tmp_path / "svm.txt"))
     (tmp_path / "short.txt").write_text("3 2 2\n1 0:1\n")
-    with pytest.raises(ValueError, match="the headers say 3 rows, found 1"):
+    with pytest.raises(ValueError, match="the headers have 3 rows, found 1"):
         read(str(tmp_path / "short.txt"))
     with gzip.open(tmp_path / "bad.txt.gz", "wb") as f:
         f.write(b"1 2 2\n1 5:1\n")

@@ -140,9 +140,9 @@ def test_rows_to_be_judged_name_labels_by_id_or_name():
 
 
 def test_a_table_is_given_once():
-    with pytest.raises(ValueError, match="labels must be left out where the Dataset holds a table"):
+    with pytest.raises(ValueError, match="labels must be left out if the Dataset has a table"):
         MetaRanker().fit(Dataset(texts=DATA.texts, Y=Y, labels=TABLE), labels=TABLE)
-    with pytest.raises(ValueError, match="label_texts must be left out beside labels"):
+    with pytest.raises(ValueError, match="label_texts must be left out with labels"):
         Dataset(texts=DATA.texts, Y=Y, labels=TABLE, label_texts=["x"] * 5)
     with pytest.raises(TypeError, match=r"must be a LabelDescriptions, see data\.read_labels, got 3"):
         Dataset(texts=DATA.texts, Y=Y, labels=3)

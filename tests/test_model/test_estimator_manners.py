@@ -59,7 +59,7 @@ def test_labels_are_taken_by_either_name(name):
     model, X, Y = LABELLED[name]()
     expected = answers(model.fit(X, Y), X)
     assert answers(LABELLED[name]()[0].fit(X, y=Y), X) == expected
-    with pytest.raises(ValueError, match=r"^Y and y are two names of one argument: give one of them$"):
+    with pytest.raises(ValueError, match=r"^Y and y are two names of one argument: pass one of them$"):
         model.fit(X, Y, y=Y)
     assert answers(model, X) == expected  # a refused fit changes nothing
 

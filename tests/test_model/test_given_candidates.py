@@ -215,7 +215,7 @@ def refusals() -> list:
         ),
         (
             lambda: MetaRanker(shortlister="neighbors").fit(X, Y, candidates=scores),
-            "shortlister must be 'auto' where candidates are given",
+            "shortlister must be 'auto' with candidates",
         ),
         (lambda: MetaRanker(features="centroids").fit(None, Y, candidates=scores), "features must be 'auto'"),
         (lambda: plain.fit(X, Y, candidates={"s": scores["good"][:, :3]}), "must have 60 rows and 6 labels"),
@@ -383,7 +383,7 @@ def test_names_that_no_label_has_are_left_out_of_an_answer_with_a_count():
             found = answering.rank(ds.texts[:2], 3, candidates=[[new, *candidates[0]], candidates[1]])
         wanted = answering.rank(ds.texts[:2], 3, candidates=candidates)
         assert found.scores.tobytes() == wanted.scores.tobytes()
-    with pytest.raises(ValueError, match=r"must name known labels.* labels= may tell of more labels"):
+    with pytest.raises(ValueError, match=r"must name known labels.* labels= can name more labels"):
         MetaRanker(**makers.QUICK).fit(
             ds.texts, ds.Y, labels=ds.label_names, candidates=[[("tea", 1.0)], *lists[1:]]
         )
@@ -409,5 +409,5 @@ def test_scores_by_a_model_that_has_seen_the_rows_are_suspect(recwarn):
     # Or is right in half of the rows, but knows labels that no other row has.
     Y = sp.hstack([ds.Y, sp.eye(150, 30)]).tocsr()
     some = (Y.toarray() > 0) * (np.arange(36) >= 6) + 0.5 * rng.random(Y.shape) + 0.4 * (Y.toarray() > 0)
-    with pytest.warns(UserWarning, match="did their model learn from these rows"):
+    with pytest.warns(UserWarning, match="was their model trained on these rows"):
         MetaRanker(**makers.QUICK).fit(ds.X, Y, candidates={"index": sp.csr_matrix(some)})

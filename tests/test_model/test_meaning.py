@@ -228,7 +228,7 @@ def test_vectors_of_no_worth_cost_next_to_nothing():
             r"a vector of finite numbers for each of 5 texts, got an array of shape \(5, 0\)",
         ),
         ("nowhere", TEXTS, r"got 'nowhere': sentence_transformers: nowhere is not to be had$"),
-        (Letters(), np.eye(80, dtype=np.float32), "encoder must be None where X holds no texts"),
+        (Letters(), np.eye(80, dtype=np.float32), "encoder must be None if X has no texts"),
         (Encoder(Letters(), fields=["body"]), {"text": TEXTS}, "no text field 'body'"),
         (Letters(), {"text": TEXTS, "meaning": np.ones((80, 2))}, "no block 'meaning'"),
     ],

@@ -63,7 +63,7 @@ def test_a_ranking_is_its_first_rows_and_ranks():
     assert "30 rows, 12 of 12 labels each" in shown._repr_html_()
     ids = Ranking(np.array([[2, -1], [-1, -1]]), np.zeros((2, 2)), 3, None, np.array([False, True]))
     assert [cell.text for cell in list(ET.fromstring(ids._repr_html_()).iter("tr"))[1]] == ["0", "2  0.000"]
-    assert "nothing is known of rows 1" in ids._repr_html_()
+    assert "without evidence: rows 1" in ids._repr_html_()
     called = list(ET.fromstring(replace(ids, index=["first", "<second>"])._repr_html_()).iter("tr"))
     assert [row[0].text for row in called[1:]] == ["first", "<second>"]
     assert "<td" not in ids.rows(slice(0, 0))._repr_html_()

@@ -24,9 +24,9 @@ FRAME = pd.DataFrame(
 
 
 def test_texts_beside_numbers_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"X and texts must not both be given, .*titles"):
+    with pytest.raises(ValueError, match=r"X and texts must not both be given: .*titles"):
         Dataset(np.eye(3), [["a"], ["b"], ["a"]], texts=["x", "y", "z"])
-    with pytest.raises(ValueError, match=r"'text' beside numbers in 'id': .* feature_columns=\[\]"):
+    with pytest.raises(ValueError, match=r"'text' and numbers in 'id': .* feature_columns=\[\]"):
         from_frame(FRAME, text_column="text", labels_column="tags")
     ds = from_frame(FRAME, text_column="text", labels_column="tags", feature_columns=[])
     assert (ds.X, ds.texts, ds.label_names) == (None, ROWS.texts, sorted(ROWS.label_names))
@@ -78,7 +78,7 @@ def test_titles_are_for_display(tmp_path, caplog):
     with caplog.at_level(logging.INFO, "metarank.data"):
         read = load_data(tmp_path / "train.txt")
     assert [r.getMessage() for r in caplog.records] == [
-        f"{tmp_path / 'train.txt'}: titles.train.txt names the rows for display, nothing is learned from it"
+        f"{tmp_path / 'train.txt'}: titles.train.txt is only shown as names of rows"
     ]
     assert (read.titles, read.texts, read.summary()["titles"]) == (titles, None, True)
     assert read.take([2, 0]).titles == ["the 2th", "the 0th"]

@@ -238,7 +238,7 @@ def test_a_label_that_is_no_candidate_is_explained_as_if_it_were_proposed():
     label = next(v for v in range(model.n_labels_) if v not in listed)
     found = model.explain(row, label)
     assert not found.is_candidate
-    assert "no candidate of this row" in str(found)
+    assert "not a candidate of this row" in str(found)
     assert found.n_candidates == len(listed - {-1}) + 1
 
 
@@ -252,7 +252,7 @@ def test_explanations_keep_to_what_is_allowed_and_excluded():
     place = ranking.labels[0].tolist().index(second)
     assert (found.rank, found.score) == (place + 1, float(ranking.scores[0, place]))
     for ruled_out in (limits, {"allowed": [second]}):
-        with pytest.raises(ValueError, match="which exclude or allowed rules out"):
+        with pytest.raises(ValueError, match="ruled out by exclude or allowed"):
             model.explain(row, first, **ruled_out)
 
 

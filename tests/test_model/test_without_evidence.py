@@ -158,7 +158,7 @@ def test_the_command_line_says_so(tmp_path, capsys):
     assert said.out.splitlines()[1] == (
         "# the model knows nothing about this row: its labels are in order of frequency"
     )
-    assert said.out.count("# nothing") == 1
+    assert said.out.count("# the model knows nothing") == 1
     assert main([*command, "--format", "jsonl", "--optimize", "hamming"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [r["without_evidence"] for r in records] == [True, False]
@@ -266,4 +266,6 @@ def test_score_tells_of_rows_of_which_nothing_is_known(known):
         model.score(X, [["bread"]] * len(X))
         Evaluation(model, X, [["bread"]] * len(X)).values(["P@1"])
     said = [str(w.message) for w in caught]
-    assert [s.startswith("nothing of 2 rows of 4 is known") for s in said] == [True, True] * (not known)
+    assert [s.startswith("the model knows nothing about 2 of 4 rows") for s in said] == [True, True] * (
+        not known
+    )

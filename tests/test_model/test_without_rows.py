@@ -53,7 +53,7 @@ def test_it_ranks_explains_and_is_saved(encoder, X, tmp_path):
     for told in model.explain({name: of[:1] for name, of in PARTS.items()} if X is PARTS else TEXTS[0]):
         assert told.probability is None
         assert told.base == pytest.approx(0, abs=1e-6)
-        assert "which is no probability" in str(told)
+        assert "not a probability" in str(told)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model", encoder=encoder)
     assert again.rank(asked, k=3).scores.tobytes() == ranking.scores.tobytes()
@@ -94,7 +94,7 @@ def test_commands(tmp_path, capsys):
     (tmp_path / "labels.csv").write_text("name\nred wine\ngreen tea\nroses\n")
     (tmp_path / "rows.csv").write_text("text,labels\n" + "".join(f"{x},{y}\n" for x, y in zip(TEXTS, FIRST)))
     assert main(["train", "--labels", labels, "--model", model, "--quiet"]) == 0
-    assert "no probabilities" in capsys.readouterr().out
+    assert "not probabilities" in capsys.readouterr().out
     assert main(["update", model, "--rows", rows]) == 0
     assert load(model).n_rows_ == len(TEXTS)
     assert main(["train", "--labels", labels, "--model", model, "--overwrite", "--text-column", "text"]) != 0

@@ -409,7 +409,7 @@ def test_label_aggregations_by_hand():
         (np.zeros((2, 2, 2)), "shape"),
         ([["a", "b"]], "numbers"),
         ({"a": [1, 2], "b": [1]}, "one length"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "names of their own"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "distinct names"),
         (np.array([[1 + 1j]]), "Complex"),
     ],
 )

@@ -412,7 +412,7 @@ def test_saving_refuses_what_is_no_model(tmp_path):
         (tmp_path / f"other{i}").mkdir()
         (tmp_path / f"other{i}" / "manifest.json").write_text(manifest)
     for path in (tmp_path / "mine", tmp_path / "file", *tmp_path.glob("other*")):
-        with pytest.raises(ValueError, match="neither"):
+        with pytest.raises(ValueError, match="a model needs a new folder"):
             model.save(path)
     for i, manifest in enumerate(others):
         assert (tmp_path / f"other{i}" / "manifest.json").read_text() == manifest

@@ -88,7 +88,7 @@ def test_a_model_takes_the_vectors_and_ranks_labels_without_rows(tmp_path):
     ("X", "width", "message"),
     [
         (DATA.X, 5, "in the space of dense X, which has 6 columns, got vectors of 5 numbers"),
-        (["some words"] * 80, 6, "got vectors of 6 numbers beside texts or sparse features"),
+        (["some words"] * 80, 6, "got vectors of 6 numbers, and texts or sparse features"),
     ],
 )
 def test_vectors_of_another_space_are_refused(X, width, message):

@@ -116,7 +116,7 @@ def test_estimators_refuse_what_is_not_rows_and_labels(cls: type[LabelScorer], t
         ("this .* is not fitted yet", lambda: cls().score(X, every)),
         ("this .* is not fitted yet", lambda: cls().save(tmp_path / "model")),
         ("y is None", lambda: cls().fit(X)),
-        ("Y must be None where X is a Dataset", lambda: cls().fit(Dataset(X=X, Y=Y), Y)),
+        ("Y must be None if X is a Dataset", lambda: cls().fit(Dataset(X=X, Y=Y), Y)),
         ("X has 30 rows", lambda: cls().fit(X, Y[:10])),
         ("inf", lambda: cls().fit(np.full((n, 2), np.inf), Y)),
         ("NaN", lambda: fitted.shortlist(np.full((1, X.shape[1]), np.nan, np.float32))),

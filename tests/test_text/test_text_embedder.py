@@ -305,7 +305,7 @@ def test_names_may_be_equal_empty_or_missing_and_labels_come_as_lists():
     assert model.decision_function(texts).shape == (60, 10)
     unnamed = LabelEmbedder("id", **small).fit(texts, Y)
     assert unnamed.label_names_ is None
-    with pytest.raises(ValueError, match="names say nothing"):
+    with pytest.raises(ValueError, match="names are not used"):
         unnamed.encode_names(["colour"])
     with pytest.raises(ValueError, match="a Dataset without"):
         model.rank(Dataset(X=np.ones((2, 2)), Y=[[0], [1]]))

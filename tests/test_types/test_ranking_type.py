@@ -83,7 +83,7 @@ def test_from_candidates_with_values():
     assert Ranking.from_scores(c, 2, values=np.array([5.0, 2.0, 3.0])).labels.tolist() == [[1, 4], [0, -1]]
     with pytest.raises(ValueError, match="values must have shape"):
         Ranking.from_scores(c, 2, values=np.ones(2))
-    with pytest.raises(ValueError, match="Candidates only"):
+    with pytest.raises(ValueError, match="values need Candidates"):
         Ranking.from_scores(np.ones((1, 2)), 2, values=np.ones(2))
     with pytest.raises(ValueError, match="carry no scores"):
         Ranking.from_scores(Candidates.all_labels(1, 2), 2)
@@ -127,7 +127,7 @@ def test_rows_by_number_and_names():
     assert len(r[[]]) == len(r[:0]) == 0
     with pytest.raises(IndexError):
         r[2]
-    with pytest.raises(TypeError, match="by rows alone"):
+    with pytest.raises(TypeError, match="only by rows"):
         r[0, 1]
     assert r.names.tolist() == [["1", "tree (id 2)", "tree (id 0)"], ["tree (id 0)", "tree (id 2)", None]]
     assert Ranking.from_scores(scores, 1).names.tolist() == [["1"], ["0"]]

@@ -49,7 +49,7 @@ def leaks(
         if errors < (_HALF if found > _FOUND else _SUSPECT) * min(votes):
             warned.append(
                 f"candidates of {source!r} have a relevant first label in {1 - errors:.1%} of the rows, "
-                f"neighbours in {1 - min(votes):.1%}: did their model learn from these rows? Scores of a row "
-                "must be by models that did not see it (out-of-fold)"
+                f"neighbours in {1 - min(votes):.1%}: was their model trained on these rows? Scores of a row "
+                "must be from models that did not see it (out-of-fold)"
             )
     return warned
