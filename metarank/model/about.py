@@ -40,20 +40,7 @@ def facts_of(model: FittedModel, settings: Mapping[str, Any], usual: Mapping[str
 
 
 def card_of(model: FittedModel) -> dict[str, Any]:
-    """What the template of cards needs beside the facts. Nothing is measured."""
-    rows = '["a text"]'
-    if parts := needed_blocks(model.encoder):
-        named = ", ".join(f"{part.columns or part.name!r} ({part.kind})" for part in parts)
-        rows = f"...  # a dict or a data frame of {named}"
-    elif not model.encoder.takes_texts:
-        rows = f"...  # a matrix (n, {model.n_features_in})"
-    given = {"candidates": model.given_sources, "pair_features": model.given_features}
-    arguments = ", ".join(["rows", "k=5", *(f"{name}=..." for name, sources in given.items() if sources)])
+    """What the template of cards needs beside the facts: nothing is measured."""
     counts = training_counts(model)
     counts = None if counts is None else np.delete(counts, model.removed)
-    return {
-        "model": model,
-        "counts": counts,
-        "median": None if counts is None else np.median(counts),
-        "usage": f"\nrows = {rows}\nprint(model.rank({arguments}).names)",
-    }
+    return {"model": model, "counts": counts, "blocks": needed_blocks(model.encoder)}

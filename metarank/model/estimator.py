@@ -679,8 +679,8 @@ class MetaRanker(Learned, Savable):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
+        tags.target_tags.two_d_labels = True
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags

@@ -6,7 +6,7 @@ import browser
 import pytest
 
 from metarank import MetaRanker, data
-from metarank.apps.report import evaluation_report
+from metarank.apps.report import measure_report, write_report
 
 pytest.importorskip("websockets")
 if browser.find() is None:
@@ -42,7 +42,8 @@ def page(tmp_path_factory):
     train, test = data.load_pydocs("train").take(slice(0, 400)), data.load_pydocs("test").take(slice(0, 60))
     model = MetaRanker(effort="low", n_jobs=1).fit(train)
     model.fitted_.propensity_weight = 0.3
-    evaluation_report(model, test, path, slices={"package": [t.partition(".")[0] for t in test.texts]})
+    slices = {"package": [t.partition(".")[0] for t in test.texts]}
+    write_report(path, measure_report(model, test, slices=slices))
     return path.as_uri()
 
 

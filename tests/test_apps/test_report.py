@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, Ranking, data, metrics
-from metarank.apps.report import Report, charts, evaluation_report, measure_report, to_html, write_report
+from metarank.apps.report import Report, charts, dated, measure_report, to_html, write_report
 from metarank.apps.report.content import Reliability
 from metarank.apps.report.evidence import importance
 from metarank.apps.report.examples import Example, typical_rows
@@ -74,9 +74,10 @@ def fitted():
     return model, both.take(slice(110, 160))
 
 
-def test_evaluation_report_holds_the_numbers(fitted, tmp_path):
+def test_a_report_holds_the_numbers(fitted, tmp_path):
     model, test = fitted
-    report = evaluation_report(model, test, tmp_path / "r.html")
+    report = measure_report(model, test)
+    write_report(tmp_path / "r.html", report)
     text = parsed((tmp_path / "r.html").read_text())
     ranking = model.rank(test, k=5)
     expected = metrics.evaluate(test.Y, ranking, ["P@1", "nDCG@5"])
@@ -87,7 +88,7 @@ def test_evaluation_report_holds_the_numbers(fitted, tmp_path):
     for part in ("most frequent", "Precision", "Calibration", "Sources of evidence", "Found", "test rows"):
         assert part in text
     assert "R@10" not in report.metrics["most frequent"]  # there are five labels
-    assert to_html(replace(report, settings=report.settings[1:])) == to_html(measure_report(model, test))
+    assert to_html(report) == to_html(measure_report(model, test))
 
 
 def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
@@ -113,14 +114,8 @@ def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert main(["report", *arguments, "--out", str(page), "--quiet"]) == 0
     assert capsys.readouterr().out == f"{page}\n"
-    report = evaluation_report(
-        model,
-        train,
-        tmp_path / "again.html",
-        slices={"source": sources, "date": [f"202{i % 3}-05-01" for i in range(test.n_rows)]},
-        model_folder=tmp_path / "table",
-        data_file=tmp_path / "test.csv",
-    )
+    slices = {"source": sources, "date": [f"202{i % 3}-05-01" for i in range(test.n_rows)]}
+    report = dated(measure_report(model, train, slices=slices), tmp_path / "table", tmp_path / "test.csv")
     figures = {name: value for name, value in said.items() if isinstance(value, float)}
     figures.pop("propensity_weight")
     assert {name: v.value for name, v in report.metrics["metarank"].items()} == pytest.approx(figures)
@@ -219,7 +214,6 @@ def test_names_are_escaped():
         lead=evil,
         facts=[(evil, evil)],
         notes=[evil],
-        examples_note=evil,
         metrics={evil: {"P@1": Interval(0.5, 0.4, 0.6)}},
         ks=[1, 2],
         precision={evil: [0.5, 0.4], evil + "2": [0.1, 0.2]},
@@ -241,13 +235,12 @@ def test_empty_parts_are_left_out(tmp_path):
         write_report(tmp_path / "none" / "r.html", Report(title="Nothing"))
 
 
-def test_what_does_not_fit_is_refused(fitted, tmp_path):
+def test_what_does_not_fit_is_refused(fitted):
     model, test = fitted
     with pytest.raises(ValueError, match="at least one row"):
-        evaluation_report(model, test.take([]), tmp_path / "r.html")
+        measure_report(model, test.take([]))
     with pytest.raises(ValueError, match="the 5 labels of the model, got 1"):
-        evaluation_report(model, data.Dataset(test.X, test.Y[:, :1]), tmp_path / "r.html")
-    assert list(tmp_path.iterdir()) == []
+        measure_report(model, data.Dataset(test.X, test.Y[:, :1]))
 
 
 def test_excluded_labels_are_not_counted(fitted):

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -223,16 +223,9 @@ def _known_labels(cells: list[Any], column: str, args: argparse.Namespace, datas
     return known
 
 
-class Labelled(NamedTuple):
-    """Rows with labels, for a model; `slices` holds a value per row of each column that is asked for."""
-
-    model: MetaRanker
-    dataset: Dataset
-    relevance: Relevance
-    slices: dict[str, list[str]]
-
-
-def read_labelled(args: argparse.Namespace) -> Labelled:
+def read_labelled(
+    args: argparse.Namespace,
+) -> tuple[MetaRanker, Dataset, Relevance, dict[str, list[str]]]:
     """The model, TEST and --slices of a command; says what labels count as missed."""
     slice_names = names_of(args.slices, "--slices")
     columns = [name for name in slice_names if name != LABEL_FREQUENCY]
@@ -247,7 +240,7 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
     if relevance.said:
         print(f"metarank: {relevance.said}", file=sys.stderr)
     slices = {name: few_values(table[name]) if name in columns else [] for name in slice_names}
-    return Labelled(model, dataset, relevance, slices)
+    return model, dataset, relevance, slices
 
 
 # --- pairs of a row and a label ---------------------------------------------------

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.apps.cli._reading import read_labelled
-    from metarank.apps.report import evaluation_report
+    from metarank.apps.report import dated, measure_report, write_report
     from metarank.metrics.slices import LABEL_FREQUENCY
 
     page = Path(args.out)
@@ -30,7 +30,6 @@ def run(args: argparse.Namespace) -> None:
     model, dataset, _, slices = read_labelled(args)
     slices.pop(LABEL_FREQUENCY, None)  # which the page shows in any case
     with showing_progress(args.quiet):
-        evaluation_report(
-            model, dataset, args.out, slices=slices, model_folder=args.model, data_file=args.test
-        )
+        report = measure_report(model, dataset, slices=slices)
+        write_report(args.out, dated(report, args.model, args.test))
     print(args.out)

@@ -100,7 +100,6 @@ class Report:
     reliability: Reliability | None = None
     importance: Importance | None = None
     examples: Sequence[Example] = ()
-    examples_note: str = ""
 
 
 def measure_report(
@@ -180,13 +179,11 @@ def measure_report(
         propensity_weight=model.propensity_weight_,
         settings=[(name, f"{value}") for name, value in model._facts().items() if name in _SETTINGS],
         examples=examples,
-        examples_note=_NOTE_EXAMPLES,
         **measured,
     )  # fmt: skip
 
 
 _SETTINGS = ("settings", "seed", "training rows", "ranker", "thresholds", "propensity weight")
-_NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first, not only the best or the worst."
 
 
 def _intervals(
