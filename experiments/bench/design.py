@@ -8,6 +8,8 @@ from dataclasses import replace
 import page_parts
 from declared import Lines, System
 
+prose = page_parts.prose_of(globals())
+
 SETS = ("CiteULike-t-tags", "LLMs4Subjects-dev-en", "Wikispeedia-Links", "LastFM-ArtistTags", "pydocs")
 HELD_OUT = "held-out nDCG@5"
 
@@ -45,18 +47,10 @@ FIRST = replace(
 )
 SYSTEMS = (AUTO, *PROPOSERS, *RANKERS, FIRST)
 
-INTRODUCTION = (
-    "The same pipeline without label names, but for one part: who proposes the candidates, and who orders "
-    "them; ranked by probability. *auto* is what metarank does by itself. It was designed by the held-out "
-    "rows of training parts; the test parts are shown, and nothing is chosen by them. Medians over seeds "
-    "({seeds}), per cent. *As first written*: PfastreXML proposes, the columns of Yang & Gopal (2012) "
-    "describe, LambdaRank orders; one seed, where it ends within the hour."
-)
-
 
 def sections(lines: Lines) -> list[str]:
     seeds = len({line["seed"] for line in lines})
-    parts = ["## Which proposers, which ranker?", INTRODUCTION.format(seeds=seeds)]
+    parts = ["## Which proposers, which ranker?", prose("INTRODUCTION", seeds=seeds)]
     parts += ["## Proposers", summary(lines, (AUTO, *PROPOSERS, FIRST))]
     parts += ["## Rankers", summary(lines, (AUTO, *RANKERS))]
     return parts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,23 @@ COSTS = {
     "single ms": "single_ms",
 }
 TIMES = ("train_s", "batch_ms", "single_ms", "single_wall_ms")
-CLOCKS = (
-    "Each row is a process of its own with one thread on one core. *train*: CPU seconds from data in "
-    "memory to a model; *memory*: peak resident MiB of reading and training, the imported packages "
-    "included; *model*: MiB on disk; *batch*: CPU milliseconds a test row, all in one call; *single*: "
-    "median CPU milliseconds of calls with one row each. Other processes and machines change times: "
-    "compare them within a table."
-)
-HOW = (
-    f"Peers have their best published settings, metarank its defaults. {CLOCKS} Times marked ~ are those "
-    "of an earlier run of the same version and settings on the same data, scaled by the time of a fixed "
-    "piece of work that each run measures."
-)
+
+
+def prose_of(names: Mapping[str, Any]) -> Callable[..., str]:
+    """The texts under "# NAME" in the file beside a module; braces hold its `names`, or given values."""
+    _, *parts = re.split(r"^# (\w+)\n", Path(names["__file__"]).with_suffix(".txt").read_text(), flags=re.M)
+    texts = dict(zip(parts[::2], parts[1::2]))
+
+    def prose(name: str, **values: Any) -> str:
+        paragraphs = (" ".join(lines.split("\n")) for lines in texts[name].strip().split("\n\n"))
+        return "\n\n".join(paragraphs).format(**{**names, **values})
+
+    return prose
+
+
+prose = prose_of(globals())
+CLOCKS = prose("CLOCKS")
+HOW = prose("HOW")
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:

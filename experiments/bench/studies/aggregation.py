@@ -10,11 +10,13 @@ from typing import Any
 import mq2008
 import numpy as np
 from declared import Lines, Study, System
-from page_parts import table
+from page_parts import prose_of, table
 from scipy import stats
 from sets import DATA
 from systems.aggregation import banking, enumeration, letor, perceptron, theory
 from systems.aggregation.banking import CLIPPED, LABEL, LOSS, QUANTILES
+
+prose = prose_of(globals())
 
 PAPER = json.loads(Path(__file__).with_name("aggregation.json").read_text())
 BOTH = (LABEL, LOSS)
@@ -59,17 +61,6 @@ def paired(columns: Sequence[str]) -> list[str]:
     return [f"{column}, {how.split()[0]}" for column in columns for how in BOTH]
 
 
-BANKING = (
-    "Rows of bank-full.csv, resampled to seven rates of mortgages, {trials} times each: a fifth is set "
-    "aside, then rows are left out on either side until the rate is met. A linear model of the seven "
-    "numeric features, clipped at three deviations; the logistic surrogate over all pairs, by L-BFGS to "
-    "the end (the paper: Adam, for a number of epochs that is lost). Averages over all resamplings of the "
-    "one file ± standard error. How features are scaled is not told, and matters: the claims are tested "
-    "with quantiles too. Clipping was taken by the AUC of single-label models, after such outcomes had "
-    "been seen."
-)
-
-
 def table3(bank: Answers) -> tuple[Verdicts, str]:
     mean = {name: bank[name].mean(axis=(0, 1)) for name in banking.OBJECTIVES}
     paper = {name: np.array(values)[:, 0] for name, values in PAPER["table 3"].items()}
@@ -103,18 +94,8 @@ def table3(bank: Answers) -> tuple[Verdicts, str]:
         means = [f"{bank[how][r, :, c].mean():.3f}" for c in range(4) for how in BOTH]
         by_rate.append([f"{100 * rate:.0f} %", *means, told(apart[r, :, 2])])
     head = ["mortgages", *paired(banking.COLUMNS), "Diff AUC, label - loss"]
-    text = BANKING.format(trials=apart.shape[1]), table(["objective", *banking.COLUMNS], rows), "Fig. 3:"
+    text = prose("BANKING", trials=apart.shape[1]), table(["objective", *banking.COLUMNS], rows), "Fig. 3:"
     return verdicts, "\n\n".join([*text, table(head, by_rate)])
-
-
-FIGURE2 = (
-    "Diff AUC of the Bayes-optimal scorers. x is uniform on [-1, 1]^2 (a grid of 300 x 300), eta_1 = "
-    "sigmoid(a x_1), eta_2 = sigmoid(a (x_2 - b)) with the slope a, and b by pi_2; AUCs are expectations. "
-    "Shares above .5 mirror these. For deterministic, independent labels the gaps are |1/8 - p(1 - p)/2| "
-    "and p(1 - p) at pi_2 = p: loss aggregation's is the greater one where p(1 - p) > 1/12. For noisy "
-    "labels it is the other way round: to divide by pi_2(1 - pi_2) makes up for how little a rare label's "
-    "eta varies."
-)
 
 
 def figure2(formulas: Answers) -> tuple[Verdicts, str]:
@@ -143,17 +124,10 @@ def figure2(formulas: Answers) -> tuple[Verdicts, str]:
     ]
     names = [f"slope {slope:g}" for slope in theory.SLOPES]
     of_labels = [f"{name}, y{k}" for name in (names[0], names[-1]) for k in (1, 2)]
-    texts = [FIGURE2, table(["pi_2", *paired(names)], diffs), "Fig. 6, the AUC of each label:"]
+    texts = [prose("FIGURE2"), table(["pi_2", *paired(names)], diffs), "Fig. 6, the AUC of each label:"]
     return verdicts, "\n\n".join([*texts, table(["pi_2", *paired(of_labels)], each)])
 
 
-ENUMERATION = (
-    f"{enumeration.DRAWS} samples of {enumeration.N_ROWS} rows (the paper's number is lost) of a centred "
-    f"Gaussian, cut at zero, with rows of all four kinds of which at most {enumeration.MOST_DISAGREEING} "
-    "have labels that disagree. All scorers are tried that give 3 to rows with both labels, 0 to those "
-    "with none, any of 0 to 3 to the others. Integers, without rounding. Weights: all pairs of 1 to 4, "
-    "and those with equal inner weights alpha."
-)
 STATED = {
     "product": ("(a) product of the labels", "11 above all others, these in any order"),
     "first dictates": ("(b) loss aggregation, alpha_1 > alpha_2", "11 > 10 > 01 > 00"),
@@ -176,18 +150,8 @@ def figure5(enumerated: Answers) -> tuple[Verdicts, str]:
         ),
     ]
     rows = [[*STATED[kind], *(f"{n:,}" for n in counts[kind])] for kind in STATED]
-    return verdicts, f"{ENUMERATION}\n\n{table(['objective', 'its maximisers', 'cases', 'hold'], rows)}"
-
-
-EXAMPLE = (
-    "Proposition 5.3 by four rows of equal mass, labels independent given x, eta_1 = (.6, .5, 0, .12), "
-    "eta_2 = (.88, 1, .6, .5); all orders with ties are tried."
-)
-GROWTH = (
-    f"Corollary C.2, {theory.POINTS} points of equal mass, {theory.DRAWS} draws: what the scorer sum_k "
-    "eta_k falls short of every pair in its own better order, which no scorer can beat, times 10^4. "
-    "Labels are adverse: sums of eta within .1 of each other, sums of labels of opposite skewness."
-)
+    head = ["objective", "its maximisers", "cases", "hold"]
+    return verdicts, "\n\n".join([prose("ENUMERATION", enumeration=enumeration), table(head, rows)])
 
 
 def examples(formulas: Answers) -> tuple[Verdicts, str]:
@@ -221,19 +185,8 @@ def examples(formulas: Answers) -> tuple[Verdicts, str]:
         for c, k in enumerate(theory.COUNTS)
     ]
     head = ["costs", "best of all orders", "the formula's", "AUC y1", "AUC y2", "dominated by"]
-    return verdicts, "\n\n".join(
-        [EXAMPLE, table(head, rows), GROWTH, table(["K", "shortfall", "times sqrt K"], growth)]
-    )
-
-
-TABLE6 = (
-    "Diff AUC. x uniform on [-1, 1]^2, eta as in Fig. 2 with slope {slope:g}. The paper draws directions "
-    "and shifts, and its shares are lost: columns do not correspond. As there: {rows:,} rows, {epochs} "
-    "epochs, two hidden layers of {hidden} ReLU units. Ours: Adam, rate {rate:g}, all pairs of batches of "
-    "{batch}, AUCs in expectation in place of 2,000 held-out rows. {seeds} seeds, with the same rows and "
-    "first weights for both aggregations (mean ± standard error; paired difference with interval), one "
-    "for a label alone."
-)
+    texts = [prose("EXAMPLE"), table(head, rows), prose("GROWTH")]
+    return verdicts, "\n\n".join([*texts, table(["K", "shortfall", "times sqrt K"], growth)])
 
 
 def table6(formulas: Answers, *trained: Answers) -> tuple[Verdicts, str]:
@@ -257,21 +210,15 @@ def table6(formulas: Answers, *trained: Answers) -> tuple[Verdicts, str]:
             rows.append(["its Bayes-optimal scorer", *(f"{v:.3f}" for v in bayes[:, BOTH.index(name)])])
     rows.append(["label - loss aggregation", *map(told, apart)])
     made = {key: getattr(perceptron, key.upper()) for key in ("slope", "rows", "epochs", "hidden", "rate")}
-    text = TABLE6.format(**made, batch=perceptron.BATCH, seeds=len(apart[0]))
+    text = prose("TABLE6", **made, batch=perceptron.BATCH, seeds=len(apart[0]))
     return verdicts, f"{text}\n\n{table(['', *(f'pi_2 = {share:g}' for share in SHARES)], rows)}"
-
-
-TWO_TARGETS = (
-    "Not of the paper. The five folds of LETOR (three parts to train, one to test), LambdaRank on the "
-    "summed label or the sum of both LambdaRank losses, {rounds} rounds, nothing tuned. The second target "
-    "is made: {made} Means over folds ± standard error; AUC within queries."
-)
 
 
 def two_targets(found: Answers) -> tuple[Verdicts, str]:
     head = [f"{what} {name}" for what in ("nDCG@10", "AUC") for name in (*letor.NAMES, "Diff")]
     rows = [[name, *map(with_error, found[name].T)] for name in letor.OBJECTIVES]
-    text = TWO_TARGETS.format(rounds=letor.ROUNDS, made=" ".join((letor.engagement.__doc__ or "").split()))
+    made = " ".join((letor.engagement.__doc__ or "").split())
+    text = prose("TWO_TARGETS", rounds=letor.ROUNDS, made=made)
     return [], f"{text}\n\n{table(['objective', *head], rows)}"
 
 
@@ -284,13 +231,6 @@ CHAPTERS: tuple[tuple[str, tuple[str, ...], Callable[..., tuple[Verdicts, str]]]
     ("MQ2008: relevance, and a target that is made", (MQ2008,), two_targets),
 )
 LEFT_OUT = {"mslr": "no such data", "helpsteer": "no such data", "prompts": "no such language model"}
-INTRODUCTION = (
-    "Claims of Lukasik et al., [*Bipartite ranking from multiple "
-    "labels*](https://arxiv.org/abs/2504.11284) (2025). *Diff AUC*: how far apart the AUCs of the two "
-    "labels are; *Min AUC*: the lesser of both. Differences are of the same rows, with 95 % intervals. "
-    "*Reproduced*: all of the interval is on the side of the claim; *refuted*: all is on the other; else "
-    "*undecided*. *Lost*: not in the paper's text as we have it."
-)
 
 
 def answers(lines: Lines, system: str) -> Answers:
@@ -312,7 +252,7 @@ def page(lines: Lines) -> str:
     in_short = [[*PAPER["claims"][name], here, found] for name, here, found in verdicts]
     title = "# Loss or label aggregation: several labels, one ranking"
     head = ["claim", "paper", "here", ""]
-    return "\n\n".join([title, INTRODUCTION, "## In short", table(head, in_short), *chapters])
+    return "\n\n".join([title, prose("INTRODUCTION"), "## In short", table(head, in_short), *chapters])
 
 
 STUDY = Study(

@@ -12,6 +12,8 @@ from declared import Figures, Lines, Measure, Study, System
 
 from studies import largest
 
+prose = page_parts.prose_of(globals())
+
 SIZES = {f"extreme-{size}": size for size in (20_000, 40_000, 80_000)}
 YSO, MORE = "YSO-FinnaTitles-27K", "made-670K-30%"
 ONE, TWO = (System(name, "cluster", {"n_workers": n}) for n, name in ((1, "1 worker"), (2, "2 workers")))
@@ -53,16 +55,10 @@ def page(lines: Lines) -> str:
     ran = [line for line in lines if "failed" not in line]
     one = {line["set"]: line for line in ran if line["system"] == ONE.name}
     rows = [row(lines.sets[run["set"]], run, one.get(run["set"])) for run in ran]
-    parts = ["# On a cluster", "## 1 and 2 workers", MEASURED, page_parts.table(HEAD, rows)]
+    parts = ["# On a cluster", "## 1 and 2 workers", prose("MEASURED"), page_parts.table(HEAD, rows)]
     parts += [f"{line['set']}, {line['system']}: {line['failed']}" for line in lines if "failed" in line]
     return "\n\n".join(parts)
 
-
-MEASURED = (
-    "A worker is a process of one thread, with 10 GiB at most. By split: the busiest worker's share of the "
-    "work, of one worker's CPU seconds, and the client's; the clock also sees that the client works while "
-    "workers do, and what else runs. The same model: its saved folder has the same digest."
-)
 
 STUDY = Study(
     "cluster",

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import mq2008
 from declared import Figures, Lines, Study, System
-from page_parts import number, table
+from page_parts import number, prose_of, table
 from sets import DATA
 from systems.fusion import pairs, reranking, yso
+
+prose = prose_of(globals())
 
 YSO, MQ2008 = "yso-en", "MQ2008"
 RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
@@ -26,34 +28,7 @@ PUBLISHED = {
     "published: neural ensemble of three sources": "annif nn ensemble (3 sources)",
     "published: best of each column, three sources": "best of the scoreboard, column by column (3 sources)",
 }
-FUSED = (
-    "{sizes[train]:,} training documents, {sizes[test]:,} of the test part, {sizes[labels]:,} labels. "
-    "Two sources: the third of the published ensembles has no scores of the training documents. Against "
-    "all gold labels. *Weighted mean*: bonsai's weight, {weight:.2f}, is the best of 21 on training "
-    "documents. *LightGBM LambdaRank*: score, 1 / rank and share of the best score by both sources, in "
-    "how many lists, the label's training rows (of other folds); it learns from the best hundred of "
-    "either. On the training documents nDCG@10 of bonsai is {of training[bonsai]:.1%}, of mllm "
-    "{of training[mllm]:.1%}: mllm was trained on some of them, or they are of another kind; fits trust it "
-    "too much."
-)
-PAIRS = (
-    "{queries} queries with graded documents of their own. Each of five parts is tested once, by fits on the "
-    "four others; means. BM25 proposes, and 46 columns describe (`pair_features=`). LightGBM has the "
-    "same columns; its rounds are chosen on one of the four parts and learned again from all."
-)
 COLUMNS = "; ".join(reranking.COLUMNS)
-RERANKING = (
-    "The hundred best labels of a retriever, before and re-ranked by metarank (`candidates=`, "
-    f"`folds=`); then by LightGBM's LambdaRank on six obvious columns: {COLUMNS}. Scores "
-    "and columns of training rows come from models that did not see the row's fold. *cost*: CPU time of "
-    "the fit on all training rows and the ranking by that of the retriever (its fits without each fold "
-    "and on all rows, and its answers)."
-)
-INTRODUCTION = (
-    "What metarank makes of lists that others propose, beside what else one would do with them. Its "
-    "settings are the defaults; nothing is chosen on a test part. In per cent; CPU seconds of fit and "
-    "ranking, of one thread."
-)
 
 
 def percent(values: Mapping[str, float], names: Sequence[str]) -> list[str]:
@@ -88,21 +63,21 @@ def reranked(line: Figures, lines: Lines) -> Rows:
 _CHANGED = (*reranking.METRICS, "cost")
 _RERANKED = ["set, retriever", *_CHANGED, *(f"LightGBM {name}" for name in _CHANGED)]
 CHAPTERS: tuple[tuple[str, Sequence[str], str, list[str], Callable[[Figures, Lines], Rows]], ...] = (
-    ("Fusion on yso-en", (YSO,), FUSED, ["system", *FUSION_METRICS, "CPU s"], fused),
-    ("Features of pairs: MQ2008", (MQ2008,), PAIRS, ["system", *pairs.METRICS, "CPU s"], described),
-    ("Re-ranking", RERANKED, RERANKING, _RERANKED, reranked),
+    ("Fusion on yso-en", (YSO,), "FUSED", ["system", *FUSION_METRICS, "CPU s"], fused),
+    ("Features of pairs: MQ2008", (MQ2008,), "PAIRS", ["system", *pairs.METRICS, "CPU s"], described),
+    ("Re-ranking", RERANKED, "RERANKING", _RERANKED, reranked),
 )
 
 
 def page(lines: Lines) -> str:
-    parts = ["# Candidates of others", INTRODUCTION]
+    parts = ["# Candidates of others", prose("INTRODUCTION")]
     for title, names, text, head, rows in CHAPTERS:
         there = [line for line in lines if line["set"] in names]
         done = [line for line in there if "failed" not in line]
         failed = [f"{line['set']}, {line['system']}: {line['failed']}" for line in there if "failed" in line]
         body = [row for line in done for row in rows(line, lines)]
         body += [[why, *[""] * (len(head) - 1)] for why in failed]
-        parts += [f"## {title}", text.format_map(done[0]) if done else "", table(head, body)] if there else []
+        parts += [f"## {title}", prose(text, **done[0]) if done else "", table(head, body)] if there else []
     return "\n\n".join(parts)
 
 

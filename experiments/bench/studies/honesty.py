@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import page_parts
 from declared import Figures, Lines, Study, System
 
+prose = page_parts.prose_of(globals())
+
 SETS = ("emotions", "yeast", "bibtex", "pydocs", "LLMs4Subjects-dev-en")
 METARANK = System("metarank", "honesty", {"kind": "metarank"})
 SYSTEMS = (
@@ -68,7 +70,7 @@ def decisions(lines: Lines) -> str:
         for line in ours(lines)
     ]
     tenths = ["set", "surest tenth", *(f"{n}." for n in range(2, 10)), "least sure"]
-    parts = [page_parts.table(head, rows), ROWS, page_parts.table(tenths, surest)]
+    parts = [page_parts.table(head, rows), prose("ROWS"), page_parts.table(tenths, surest)]
     return "\n\n".join(parts)
 
 
@@ -107,45 +109,14 @@ def error_of(bins: Sequence[Sequence[float]]) -> float:
 
 def page(lines: Lines) -> str:
     failed = [f"{line['set']}, {line['system']}: {line['failed']}" for line in lines if "failed" in line]
-    parts = ["# Do the figures that metarank gives of itself hold?", HEAD, *failed]
-    parts += ["## Quality of held-out rows", QUALITY, quality(lines)]
-    parts += ["## Guaranteed label sets", GUARANTEES, guarantees(lines)]
-    parts += ["## Costs, and single rows", COSTS, decisions(lines)]
-    parts += ["## Probabilities", PROBABILITIES]
+    parts = ["# Do the figures that metarank gives of itself hold?", prose("HEAD"), *failed]
+    parts += ["## Quality of held-out rows", prose("QUALITY"), quality(lines)]
+    parts += ["## Guaranteed label sets", prose("GUARANTEES"), guarantees(lines)]
+    parts += ["## Costs, and single rows", prose("COSTS"), decisions(lines)]
+    parts += ["## Probabilities", prose("PROBABILITIES")]
     for name in lines.sets:
         parts += [f"### {name}", calibration(lines, name)]
     return "\n\n".join(parts)
 
-
-HEAD = (
-    "Default settings, fitted on the training part; *true* is of the test part, which no fit has seen. A "
-    "promise is for rows like those of the fit: where a test part was drawn in another way, it may fail for "
-    "that reason."
-)
-QUALITY = (
-    "What `held_out_quality_` says after the fit, with its 95 % interval, beside the test part with that of "
-    "1,000 bootstraps. Where the true value is outside of what was promised, the distance is told in "
-    "standard errors of both, since a test part is a sample too; + is higher. What is reported is from "
-    "models without a fold of the rows, which may make it lower. macro-F1 is left out where labels lack test "
-    "rows."
-)
-GUARANTEES = (
-    "`predict(optimize=...)` at confidence 0.9. *true*: mean recall or precision over the rows that count. "
-    "What cannot be guaranteed is refused; the best that can be had is told."
-)
-COSTS = (
-    "A wrong label costs 1. `predict(optimize={...})` cuts by calibrated probabilities; the best cut in "
-    "hindsight is the one threshold of probability that costs least on the test rows."
-)
-ROWS = (
-    "`predict(return_quality=True)` by the default cut: F1 expected → true, in per cent, of tenths of the "
-    "rows by what was expected."
-)
-PROBABILITIES = (
-    "Of the five most probable labels of each test row: mean probability → share that is relevant (pairs), "
-    "by ten bins; bold where the share is outside of the 95 % interval of a binomial with that probability. "
-    "*expected calibration error*: mean distance, by pairs. The others are scikit-learn's "
-    "`LogisticRegression(max_iter=1000)` and `LGBMClassifier()`, one a label."
-)
 
 STUDY = Study("honesty", SETS, SYSTEMS, None, page)

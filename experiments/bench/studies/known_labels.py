@@ -8,14 +8,11 @@ import page_parts
 from declared import Lines, Study, System
 from systems.half_known import DRAWS
 
+prose = page_parts.prose_of(globals())
+
 COOKING = "cooking_stackexchange-titles"
 SETS = ("CiteULike-t-tags", "LastFM-ArtistTags", "LLMs4Subjects-dev-en", "Wikispeedia-Links", COOKING)
 SYSTEM = System("metarank, no label names", "half_known", {"names": False})
-WHAT = (
-    "Of each test row with two labels or more a drawn half is known, rounded down; nDCG@5 of the others, in "
-    f"per cent, the mean of {DRAWS} draws by the same model: `rank(exclude=)` leaves the known ones out, "
-    "`rank(known=)` is told of them, too. *gain*: ± two standard errors over draws, which share their rows."
-)
 
 
 def page(lines: Lines) -> str:
@@ -30,7 +27,7 @@ def page(lines: Lines) -> str:
             shown = [f"{of.mean():.1f}" for of in (without, told)]
             rows.append([name, f"{line['rows']:,}", *shown, f"{gain:+.1f} ± {error:.1f}"])
     table = page_parts.table(["", "rows", "`exclude`", "`known`", "gain"], rows)
-    return "\n\n".join(["# Rows that have some of their labels", WHAT, table])
+    return "\n\n".join(["# Rows that have some of their labels", prose("WHAT"), table])
 
 
 STUDY = Study("known_labels", SETS, (SYSTEM,), None, page, make=named_texts.makers((COOKING,)))

@@ -19,6 +19,8 @@ from list_quality import of_labels, share_found
 
 from metarank import Ranking, metrics
 
+prose = page_parts.prose_of(globals())
+
 SETS = ("fashion_styles-titles-3000", "product_attribute_values-titles", "pydocs-texts")
 UNSEEN = tuple(f"{name}-unseen" for name in SETS)
 PRINTED_SETS = ("fashion_styles-titles", "cooking_stackexchange-titles", "archaeology-titles")
@@ -183,54 +185,17 @@ class Values:
 
 def page(lines: Lines) -> str:
     values = Values(lines)
-    parts = ["# Names in label embeddings: the tables of LALE's paper", INTRODUCTION]
-    parts += ["## In short: LALE and ID-only", IN_SHORT, gains(values)]
-    parts += ["## The sets", SIZES, sizes(values)]
+    parts = ["# Names in label embeddings: the tables of LALE's paper", prose("INTRODUCTION")]
+    parts += ["## In short: LALE and ID-only", prose("IN_SHORT"), gains(values)]
+    parts += ["## The sets", prose("SIZES"), sizes(values)]
     for name in values.sets:
         table = page_parts.table(["", *TABLE_1, *TABLE_2], values.rows(name, (*TABLE_1, *TABLE_2)))
         parts += [f"## {name}", table, "Costs:", page_parts.systems_table(lines, name, ())]
-    parts += ["## By the rows that a label has", BY_ROWS, by_rows(values)]
+    parts += ["## By the rows that a label has", prose("BY_ROWS"), by_rows(values)]
     unseen = [name for name in lines.sets if name.endswith("-unseen")]
     if unseen:
-        parts += ["## Labels never seen", OF_UNSEEN, never_seen(values, unseen)]
+        parts += ["## Labels never seen", prose("OF_UNSEEN"), never_seen(values, unseen)]
     return "\n\n".join(parts)
-
-
-INTRODUCTION = (
-    "Short texts and labels with names: product titles and filters, questions and tags, titles and "
-    "subjects, documentation and functions. Tables 1 and 2 of the paper have the columns nDCG and P, and "
-    "*coverage*, the share of all labels that are ever given to a test row, and *F1* of labels of equal "
-    "weight that have a test row, after one threshold for all pairs, of greatest micro-F1 on the validation"
-    ' part. *Combined* is `combine="concat"`. Networks are alike in sizes, steps (at most 2,000 of 64 '
-    "texts, fewer where a tenth of the training rows gains no more for 500), rate and bias (no label has "
-    "one of its own); they sum subword vectors, *bags* put the mean through a hidden layer. *As printed*: a"
-    " BiLSTM with sizes of 256, names through ReLU, no bias, the binary cross-entropy of all labels in each "
-    "step, or that of their *softmax*, until nothing is gained for 2,000 steps. Trees and omikuji read "
-    "TF-IDF of the same texts. Per cent, the best of a column in bold, mean ± deviation where there are "
-    "several seeds. Not here: the paper's query log, which is not public, so that no row says what it would "
-    "show; APLC-XLNet, which needs pretrained weights; Bonsai and AnnexML, which the study of baselines has "
-    "on other sets. " + page_parts.HOW
-)
-IN_SHORT = (
-    "ID-only → LALE; \\*: further apart than the greater deviation of several seeds, which one seed cannot "
-    "say. *R@5 1-2*: recall of labels with one or two training rows. The paper's models are BiLSTMs."
-)
-SIZES = (
-    "Parts are 8 : 1 : 1 by a hash of the text without case and blanks: no text is in two of them, and "
-    "texts of the validation and test part are distinct, with the labels of all copies. A number "
-    "behind a name: so many training rows. *Distinct*: texts. *Head*: the most frequent labels that make up "
-    "87 % of the occurrences in training; *tail*: all others with a row."
-)
-BY_ROWS = (
-    "Recall@5 of pairs of a test row and a label with so many training rows; when the best epoch came, as a"
-    " share of the most steps (*not done*: it still gained then)."
-)
-OF_UNSEEN = (
-    "A tenth of the labels with enough test rows, by a hash of their names, is taken from the training and "
-    "validation part and added after the fit, by name. Share of the pairs of a test row and such a label "
-    f"that are among the first {UNSEEN_K} of all labels. ID-only, trees and a pipeline without names have "
-    "none of them."
-)
 
 
 def gains(values: Values) -> str:

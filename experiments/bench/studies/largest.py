@@ -14,6 +14,8 @@ from declared import Figures, Lines, Measure, Study, System
 
 from studies.thousands import OUR_TREES, SHORTLISTERS, TREES
 
+prose = page_parts.prose_of(globals())
+
 MADE = {f"made-670K-{100 * share:.0f}%": share for share in (0.1, 0.3, 1.0)}
 DEBIAN = ("Debian-depends-texts", "Debian-suggests-texts")
 MEMORY = 20.0
@@ -28,17 +30,6 @@ SYSTEMS = (
     System("metarank, no label names", "pipeline", {"names": False, "serve": True}),
     System("metarank, texts and names", "texts", sets=DEBIAN),
 )
-ALIKE = (
-    "Made sets have the sizes of Amazon-670K (490,449 rows of 76 words, 670,091 labels, 5.45 a row), or a "
-    "part of them; they say much about costs and little about quality on texts, since words that belong to "
-    "one label favour neighbours. Debian: descriptions of packages, their labels the packages that they "
-    "depend on, or that they recommend and suggest; packages of one source are in one part. "
-    f"No process may take more than {MEMORY:.0f} GiB."
-)
-SERVED = (
-    "The whole model behind `metarank serve`, with one thread: a thousand requests of one row, 50 a second, "
-    "milliseconds from when each was due."
-)
 
 
 def made(share: float) -> Callable[[Path], Figures]:
@@ -47,14 +38,14 @@ def made(share: float) -> Callable[[Path], Figures]:
 
 
 def page(lines: Lines) -> str:
-    parts = ["# Hundreds of thousands of labels", page_parts.HOW, ALIKE]
+    parts = ["# Hundreds of thousands of labels", page_parts.HOW, prose("ALIKE")]
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS)
         parts += [f"## {name}", page_parts.sizes(described), table]
     served = {line["set"]: line["served"] for line in lines if "served" in line}
     rows = [[name, *map(page_parts.number, of.values())] for name, of in served.items()]
     return "\n\n".join(
-        [*parts, "## Served", SERVED, page_parts.table(["", *next(iter(served.values()), ())], rows)]
+        [*parts, "## Served", prose("SERVED"), page_parts.table(["", *next(iter(served.values()), ())], rows)]
     )
 
 

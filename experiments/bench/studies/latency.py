@@ -17,6 +17,8 @@ from page_parts import number
 
 from metarank import metrics
 
+prose = page_parts.prose_of(globals())
+
 COOKING, TEST_ROWS = "cooking_stackexchange", 1500
 ROWS = {f"{COOKING}-{n}": n for n in (300, 1000)}
 SMALL = ("emotions", "scene", "yeast")
@@ -76,24 +78,12 @@ def table(lines: Lines, names: Sequence[str]) -> str:
 
 
 def page(lines: Lines) -> str:
-    parts = ["# What a row costs, and a fit", TIMES]
-    parts += ["## A few hundred labels", TEXTS, table(lines, tuple(ROWS))]
+    parts = ["# What a row costs, and a fit", prose("TIMES")]
+    parts += ["## A few hundred labels", prose("TEXTS"), table(lines, tuple(ROWS))]
     parts += ["## Small label sets", "Published splits.", table(lines, SMALL)]
     return "\n\n".join(parts)
 
 
-TIMES = (
-    "Each line is a process of its own, alone on the machine, with one thread. *CPU s*: of the fit; below "
-    "5 s the median of three. *single ms*: wall milliseconds of a call with one row, which gives ten labels: "
-    "median of 200 calls and 99th percentile. *by HTTP*: the same by a client of `metarank serve` on this "
-    "machine, on one connection. *batch ms*: CPU milliseconds a row, scores of all labels in one call. Rows "
-    "of thousands of labels beside PECOS and omikuji are on the page of the study `thousands`."
-)
-TEXTS = (
-    f"Questions with lists of names of tags, drawn from all but the last {TEST_ROWS:,}, which are judged by "
-    "if they have a tag of a drawn one. *shortlister=None*: all labels are ranked, with effort medium. "
-    "LightGBM: `LGBMClassifier()` of each label, texts by the TF-IDF of words."
-)
 STUDY = Study(
     "latency",
     FEW,

@@ -13,6 +13,8 @@ from declared import Lines, Measure, Study, System
 from list_quality import F1_AT_5, TAIL
 from systems.meaning import GIVEN, IDS, NOISE, RANDOM, SHUFFLED, STATIC, UNSEEN
 
+prose = page_parts.prose_of(globals())
+
 SUBJECTS, TIB = "LLMs4Subjects-dev-en-records", "tib_records_en-records"
 SIZES = tuple(f"cooking_stackexchange-titles{size}" for size in ("-300", "-1000", "-3000", ""))
 OTHERS = ("pydocs-texts", "fashion_styles-titles-3000", "product_attribute_values-titles")
@@ -40,28 +42,9 @@ SYSTEMS = (
     *(_row(f"metarank, {case}", HARMLESS, SEEDS, case=case) for case in CASES),
 )
 
-INTRODUCTION = (
-    "`MetaRanker` on raw texts with names of labels, without and with `encoder=` (all-MiniLM-L6-v2, frozen), "
-    "and cooking's questions by three ways that one would write: a vote of the 40 questions that are nearest "
-    "by the cosine of TF-IDF, `LinearSVC` of words, pairs of words and letters by threes to fives, and "
-    "`LogisticRegression(C=10)` of the encoder's vectors. *No training rows*: texts without labels and "
-    "the names of the labels alone. Records of libraries have the parts of their source; the other sets are "
-    "judged on a tenth and another of their distinct texts, on which nothing was chosen; a number behind a "
-    f"name is that of training rows. Per cent; *{F1_AT_5}*: of the five best labels, mean over rows; "
-    f"*{TAIL}*: labels with 1 to 5 training rows; *{UNSEEN}*: named labels without a training row. "
-    "Times are CPU time of one core without the encoding of rows and names; of one row, what it takes beyond "
-    "its own encoding. One seed, but where several are named. "
-)
-HARM = (
-    "Evidence that is worth nothing, or little, beside texts and names: what it adds, in points of nDCG@5 "
-    f"and of P@1, mean of {SEEDS} seeds. *{RANDOM}*: a block of 256; *{SHUFFLED}*: MiniLM's, of the wrong "
-    f"row, with vectors of labels; *{STATIC}*: distilled from MiniLM; *{NOISE}*: 8 columns; *{GIVEN}*: 20 "
-    f"labels a row with scores, beside our own; *{IDS}*: against a fit without names."
-)
-
 
 def page(lines: Lines) -> str:
-    parts = ["# Meaning: pretrained vectors", INTRODUCTION]
+    parts = ["# Meaning: pretrained vectors", prose("INTRODUCTION")]
     shown = [system.name for system in SYSTEMS if not system.params.get("case") and system.name != NAMELESS]
     for name, described in lines.sets.items():
         rows = []
@@ -73,7 +56,7 @@ def page(lines: Lines) -> str:
                 rows.append([system, *quality, *(page_parts.number(of[c]) if c in of else "" for c in COSTS)])
         table = page_parts.table(["", *METRICS, *COSTS], rows)
         parts += [f"## {name}", f"{described['n']:,} rows, {described['L']:,} labels", table]
-    return "\n\n".join([*parts, "## Nothing hurts", HARM, harm(lines)])
+    return "\n\n".join([*parts, "## Nothing hurts", prose("HARM"), harm(lines)])
 
 
 def harm(lines: Lines) -> str:

@@ -7,6 +7,8 @@ import named_texts
 import page_parts
 from declared import Lines, Measure, Study, System
 
+prose = page_parts.prose_of(globals())
+
 SETS = (
     "fashion_styles-titles-3000",
     "cooking_stackexchange-titles-3000",
@@ -53,20 +55,9 @@ SYSTEMS = (
     _row("names, also in English and Swedish", FINNISH, table={**_NAME, **_FOREIGN}),
 )
 
-INTRODUCTION = (
-    "`MetaRanker` on raw texts, with words as they are, and one thing more each row: *names* of the "
-    "labels, *other names* and *relations* (broader and related labels) of a table (`read_labels`), "
-    "*descriptions*, words by their *stems*, which is the default. *No names* is `names=False`. Titles of "
-    "archaeology are Finnish, those of the other sets English. Rows that are judged are the validation "
-    "and the test part of the study of label embeddings together, on which nothing was chosen; a number "
-    "behind the name of a set is that of its training rows. *tail R@5*: share of all test labels with 1 "
-    "to 5 training rows that are among the first five. Per cent; one seed and a thousand judged rows tell "
-    "no differences below a point. "
-)
-
 
 def page(lines: Lines) -> str:
-    parts = ["# What names of labels bring", INTRODUCTION + page_parts.CLOCKS]
+    parts = ["# What names of labels bring", prose("INTRODUCTION") + page_parts.CLOCKS]
     parts += ["## In short: the gain over no names", gains(lines)]
     for name, described in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS, COSTS)

@@ -13,6 +13,8 @@ import page_parts
 from declared import Figures, Lines, Measure, Study, System
 from systems.clicks import ROUNDS, SEEDS, TREES
 
+prose = page_parts.prose_of(globals())
+
 ETAS = (0, 0.5, 1, 2)
 KINDS = {
     "position": "looks at place p with probability p^-eta",
@@ -43,17 +45,6 @@ TWO = tuple(
     for method in ("label", "loss")
     for debiased in (False, True)
 )
-WHAT = (
-    "nDCG@10 of true relevance on held-out queries of MQ2008, in per cent, after training on clicks alone: "
-    f"mean ± standard deviation of {SEEDS} logs; bold is the best. A linear policy, trained on 1 % of the "
-    "queries, shows ten documents of each, in an order with some noise; nobody clicks what nobody looks at, "
-    "and a tenth of what is irrelevant is clicked where it is. eta 0: all places are looked at. Trees of "
-    f"15 leaves, {ROUNDS} rounds, but for defaults (100 rounds, LightGBM's own parameters)."
-)
-BOTH = (
-    "Grades are known of a tenth of the queries, clicks of all, eta 1. AUCs within held-out queries, of "
-    "relevance and of clicks where everything is looked at."
-)
 
 
 def made(kind: str, times: int, eta: float) -> Callable[[Path], Figures]:
@@ -68,7 +59,7 @@ def sets(times: int) -> dict[str, Callable[[Path], Figures]]:
 
 
 def page(times: int, lines: Lines) -> str:
-    parts = ["# Clicks under position bias", WHAT]
+    parts = ["# Clicks under position bias", prose("WHAT")]
     ran = {(line["system"], line["set"]): line for line in lines if "failed" not in line}
     systems = [s for s in SYSTEMS if any(system == s.name for system, _ in ran)]
     for kind, does in KINDS.items():
@@ -86,7 +77,7 @@ def page(times: int, lines: Lines) -> str:
     rows = [
         [line["system"], *(_cell(line[n], 0) for n in names)] for line in ran.values() if names[1] in line
     ]
-    parts += ["## Grades and clicks", BOTH, page_parts.table(["", *names], rows)] if rows else []
+    parts += ["## Grades and clicks", prose("BOTH"), page_parts.table(["", *names], rows)] if rows else []
     return "\n\n".join(parts)
 
 

@@ -20,6 +20,8 @@ from made_sets import unit
 from metarank import metrics
 from metarank.metrics.propensity import inv_propensity
 
+prose = page_parts.prose_of(globals())
+
 BIBTEX = "bibtex-unit"
 SETS = (
     BIBTEX,
@@ -117,47 +119,21 @@ def contributions(
 
 def page(lines: Lines) -> str:
     values = {name: page_parts.medians(lines, name) for name in lines.sets}
-    parts = ["# Propensities: the tables of Jain et al. (2016)", INTRODUCTION]
-    parts += ["## In short", IN_SHORT, claims.table(CLAIMS, values)]
+    parts = ["# Propensities: the tables of Jain et al. (2016)", prose("INTRODUCTION")]
+    parts += ["## In short", prose("IN_SHORT"), claims.table(CLAIMS, values)]
     for name, described in lines.sets.items():
         costs = ("train s", "batch ms")
         parts += [f"## {name}", page_parts.sizes(described)]
         parts += [page_parts.systems_table(lines, name, METRICS, costs), page_parts.chosen(lines, name)]
     if BIBTEX in values:
         parts += ["## bibtex: beside the figures of Prabhu et al. (2020)", BESIDE, beside(values[BIBTEX])]
-    parts += ["## Where PSP@5 comes from, by label frequency (Fig. 4)", FIGURE_4, figure_4(lines, values)]
-    parts += ["## Beside the authors' program", BESIDE_AUTHORS, beside_authors(values)]
+    parts += ["## Where PSP@5 comes from, by label frequency (Fig. 4)"]
+    parts += [prose("FIGURE_4"), figure_4(lines, values)]
+    parts += ["## Beside the authors' program", prose("BESIDE_AUTHORS"), beside_authors(values)]
     return "\n\n".join(filter(None, parts))
 
 
-INTRODUCTION = (
-    "None of the paper's sets is here, so its tables are made on others. Lists of the best 100 labels, in "
-    "per cent; propensities are those of the training part. *C*: distinct labels in all lists, of as many "
-    "as there could be. FastXML sees relevant or not, PfastXML and PfastreXML weigh labels by the curve "
-    f"that judges them. *{PUBLISHED}*: alpha 0.8, gamma 30, whole means as eq. 7 prints them; *{TUNED}* is "
-    "the default, which chooses alpha and the length of the means on a fifth of the training rows. Methods "
-    "that are no part of metarank are small versions (`systems/rivals/` says what they leave out). Each "
-    "chooses among two to four settings, the `grid` of its file, on a tenth of the training rows, by the "
-    "same mean of PSP@1, 3 and 5; ProXML is too slow for that. SLEEC has 15 learners as published. A rank "
-    "of 300 reduces nothing on bibtex, whose 159 labels are fewer: LEML, CPLST and ML-CSSP are regressions "
-    "there. Seconds of small versions are those of scripts and include the choice. The long study, `make "
-    "bench-large STUDY=propensity`, has all methods on all sets with three seeds."
-)
-IN_SHORT = (
-    "What the paper finds and what matters beside it, from the tables below. The order of the three, and "
-    "embeddings: at PSP@1, 3 and 5; one-vs-all (squared hinge) and ridge: at PSP@5; label trees: at PSP@1. "
-    "In brackets ours and the best of the others."
-)
 BESIDE = "[The paper's figures.] Its rows of PfastreXML and DiSMEC are the authors' programs."
-FIGURE_4 = (
-    "Labels with a training and a test row, in fifths by their training rows; labels of equal counts stay "
-    "together. What a fifth adds to PSP@5, in points."
-)
-BESIDE_AUTHORS = (
-    "The figures of the authors' C++ of FastXML (defaults, 50 trees), measured once on another machine. On a "
-    "made set, whose generator is not public, P@1 of ours was lower by about half a point: "
-    "[tried.md](tried.md#propensity-the-authors-program)."
-)
 
 
 PSP, COVERAGE = (tuple(f"{name}@{k}" for k in KS) for name in ("PSP", "C"))

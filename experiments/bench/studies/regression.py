@@ -18,6 +18,8 @@ from made_sets import extreme_labelwise, graded, relevances, unit
 
 from metarank import Candidates, metrics
 
+prose = page_parts.prose_of(globals())
+
 BIBTEX, LASTFM = "bibtex-unit", "LastFM-ArtistTags-graded"
 MOVIES, MADE = "MovieLens-small-users-graded", "extreme-labelwise"
 LABELWISE = (MOVIES, MADE)
@@ -138,8 +140,8 @@ def labelwise(name: str) -> str:
 
 def page(lines: Lines) -> str:
     values = {name: page_parts.medians(lines, name) for name in lines.sets}
-    parts = ["# Extreme regression: the tables of Prabhu et al. (2020)", INTRODUCTION]
-    parts += ["## In short", IN_SHORT, claims.table(CLAIMS, values)]
+    parts = ["# Extreme regression: the tables of Prabhu et al. (2020)", prose("INTRODUCTION")]
+    parts += ["## In short", prose("IN_SHORT"), claims.table(CLAIMS, values)]
     for name, described in lines.sets.items():
         parts += [
             f"## {name} (Tables 2, 4, 5, 7)",
@@ -148,40 +150,14 @@ def page(lines: Lines) -> str:
         ]
         parts += [page_parts.chosen(lines, name), page_parts.failures(lines, name)]
     if BIBTEX in values:
-        parts += ["## bibtex: beside the paper's figures", BESIDE, beside(values[BIBTEX])]
+        parts += ["## bibtex: beside the paper's figures", prose("BESIDE"), beside(values[BIBTEX])]
     if reranked := table_3(lines, values):
-        parts += ["## Filtering and re-ranking (Table 3)", TABLE_3, reranked]
+        parts += ["## Filtering and re-ranking (Table 3)", prose("TABLE_3"), reranked]
     if rows := table_8(lines, values):
         parts += ["## Parameters (Table 8)", TABLE_8, rows]
     return "\n\n".join(filter(None, parts))
 
 
-INTRODUCTION = (
-    "Relevances are inverse propensities (WP@k is then PSP@k), but for LastFM-ArtistTags-graded, log2(1 + "
-    "users who gave the tag), and MovieLens-small-users-graded, the rating. Lists of 100 labels a row; what "
-    "is not listed is predicted 0. WP, WN and Tau in per cent; errors in shares of the greatest relevance "
-    'of the training part; "-l" and *labelwise*: rows ranked for every label, by Algorithm 1; all other '
-    "systems list labels for rows. Systems that know only relevant or not (Parabel, the squared hinge, the "
-    "peers) have their probability times the greatest relevance as prediction; scores of RankSVM have no "
-    f"unit, and so no errors. Rows have unit length.\n\n*{XREG}* has its defaults: relevances divided by one "
-    "maximum of all labels, as published; but an edge minimises 1/2 |w|^2 + C sum of losses, **not** what "
-    f'eq. 5 prints, |w|^2 + C / |I| sum over its |I| rows: that is *{PRINTED}*, `cost="mean"`. *Own maxima*: '
-    'each label\'s own, `normalize="label"`; *chosen maxima*: on held-out training rows, `"auto"`. XReg-t: '
-    '`tail="auto"`. RankSVM and LEML are small versions, which choose settings on a tenth of the training '
-    "rows. `make bench-large STUDY=regression` has the sets that take longer."
-)
-IN_SHORT = (
-    "At WP@5, or at WP-l@5 on labelwise sets; errors are XMAD@5 and XRMSE@5, filtering is AUPRC. In brackets "
-    "ours and the best of the others."
-)
-BESIDE = (
-    "Ours [the paper's], whose nDCG@5 is taken for WN@5, its 1-vs-all-LS for the ridge, its DiSMEC for the "
-    "squared hinge. Tau@k is not told in full there, ours may be another."
-)
-TABLE_3 = (
-    "Lists combined with the same tail classifiers by the weight alpha below 1 that is best on a fifth of "
-    "the training rows. *Zero*: the same order with all relevances almost 0."
-)
 TABLE_8 = f"One parameter of XReg at a time away from its defaults, on {PARAMETERS_ON}."
 
 

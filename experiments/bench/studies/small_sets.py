@@ -18,6 +18,8 @@ from scipy.stats import rankdata
 
 from metarank import metrics
 
+prose = page_parts.prose_of(globals())
+
 METRICS = (*OF_SCORES, *OF_SETS)
 TABLE_SETS = ("emotions", "scene", "yeast", "citeseer17-single", "reuters90")
 # The paper's own sets; its Citeseer is another one.
@@ -123,9 +125,9 @@ def shown(value: float, dataset: str = "", metric: str = "") -> str:
 
 def page(lines: Lines) -> str:
     values = Values(lines)
-    parts = ["# Small multi-label sets: the tables of Yang & Gopal (2012)", INTRODUCTION]
+    parts = ["# Small multi-label sets: the tables of Yang & Gopal (2012)", prose("INTRODUCTION")]
     if values.sets:
-        parts += ["## In short", IN_SHORT, in_short(values), won(values)]
+        parts += ["## In short", prose("IN_SHORT"), in_short(values), won(values)]
         parts += ["## Table 2: all exact neighbours", table2(values)]
         rows = (METARANK, LISTNET, *OTHERS)
         table3 = comparison(values, rows, METRICS, "table3", first_rule)
@@ -138,7 +140,7 @@ def page(lines: Lines) -> str:
         learners = (*RANKERS, LOGISTIC, METARANK)
         parts += [
             "## Table 6: the learners on the paper's columns",
-            TABLE6,
+            prose("TABLE6"),
             comparison(values, learners, METRICS, "table6", first_rule),
         ]
         parts += ["## Fig. 2: meta-features fed to the baselines", figure2(values)]
@@ -148,26 +150,7 @@ def page(lines: Lines) -> str:
     return "\n\n".join(parts)
 
 
-INTRODUCTION = (
-    "Published splits; the paper's Citeseer is another set, shown beside ours and not compared. Dense "
-    "features of unit variance and text rows of unit length for all; free parameters by five-fold "
-    "cross-validation of MAP on the training part (one fold on reuters90). metarank has its defaults. Value "
-    "(rank) [the paper's figure]; \\* and \\*\\*: differs from metarank at 5 % and 1 % by the paper's tests. "
-    "A system's *own cut* is at probability 0.5 or margin 0 (Rank-SVM's is learned by it), *regression* is "
-    "the threshold of section 2.3 (how it is read was chosen among 288 readings by the paper's own test "
-    "figures), *learned cuts* are metarank's `ThresholdLearner`, one for each metric, taught on scores by "
-    "models of the other folds, alike for all."
-)
-IN_SHORT = (
-    "Best other: the best of all other systems, with the rule it cuts by; the paper's best of its Tables 3, "
-    "5 and 6."
-)
 TABLE4 = "[The paper's own cut → regression]"
-TABLE6 = (
-    "Section 4.5 has it that meta-features do not let conventional methods close the gap: the pointwise "
-    "logistic regression on the very same columns tests it. The paper's rank totals over five sets: SVM-MAP, "
-    "RankSVM-IR, LambdaRank and ListNet, of which ListNet is first with 79."
-)
 
 
 def first_rule(system: System) -> str:

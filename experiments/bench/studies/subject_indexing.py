@@ -15,6 +15,8 @@ from sets import matrix
 
 from metarank import Ranking, metrics
 
+prose = page_parts.prose_of(globals())
+
 MAKE = {
     "LLMs4Subjects-dev-en-subjects": lambda folder: corpora.write(corpora.llms4subjects(), folder),
     "archaeology-subjects": lambda folder: corpora.write(corpora.archaeology(), folder),
@@ -64,7 +66,7 @@ def page(lines: Lines) -> str:
     parts = ["# Subject indexing: Annif's projects and metarank", HOW]
     for name, of in lines.sets.items():
         table = page_parts.systems_table(lines, name, METRICS, ("train s", "memory MiB", "batch ms"))
-        parts += [f"## {name.removesuffix('-subjects')}", COUNTS.format(**of), table]
+        parts += [f"## {name.removesuffix('-subjects')}", prose("COUNTS", **of), table]
         ran = [line for line in lines if line["set"] == name and line.get("said")]
         parts += [" ".join(f"{line['system']}: {line['said']}." for line in ran)] if ran else []
     return "\n\n".join([*parts, *differences(lines), *claims(lines)])
@@ -103,7 +105,8 @@ def claims(lines: Lines) -> list[str]:
             cells = [*(f"{100 * gain:+.1f} %" for gain in gains), *(f"{ratio:.2f}" for ratio in ratios)]
             rows.append([f"{name.removesuffix('-subjects')}, {system}", *cells, "yes" if reached else "no"])
     head = ["set, system", "nDCG@10", "F1@5", "train", "suggest", "both", "reached"]
-    return ["## metarank beside the best of Annif", CLAIMS, page_parts.table(head, rows)] if rows else []
+    parts = ["## metarank beside the best of Annif", prose("CLAIMS"), page_parts.table(head, rows)]
+    return parts if rows else []
 
 
 def cost(line: Figures, of: Figures) -> float:
@@ -131,16 +134,6 @@ have not seen, and are then used with sources that are trained on all: *train s*
 twice. `hyperopt` looks for weights in 30 trials for nDCG@10. The neural ensemble has these weights, and
 as many epochs, of 5, 10 and 20, as are best for one in {corpora.PART} of its records; its time is without
 both searches."""
-COUNTS = (
-    "{n:,} training records and {n_test:,} of the test part; {L:,} subjects, {named:,} with a name, "
-    "{trained:,} with a training record. Of {gold:,} subjects of test records {unseen:,} have no training "
-    "record, {unseen_nameless:,} of these no name either."
-)
-CLAIMS = (
-    "nDCG@10 and F1@5 beside the best of Annif's projects and ensembles in that figure; CPU time of training,"
-    " of suggestions for the test records and of both by that of Annif's ensemble of best nDCG@10. "
-    f"*reached*: {LEAST_GAIN:.0%} more in both figures at no more than {MOST_COST:.0%} of both costs."
-)
 
 STUDY = Study("subject_indexing", tuple(MAKE)[:2], (*SINGLE, SIMPLE, *OURS), judged, page, make=MAKE)
 LARGE = replace(

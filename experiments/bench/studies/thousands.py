@@ -7,6 +7,8 @@ import judging
 import page_parts
 from declared import Lines, Measure, Study, System
 
+prose = page_parts.prose_of(globals())
+
 SETS = (
     "CiteULike-t-tags",
     "LLMs4Subjects-dev-en",
@@ -47,32 +49,15 @@ NO_NAMES = System("metarank, no label names", "pipeline", {"names": False, "weig
 WITH_NAMES = System("metarank", "pipeline", {"weights": ["auto"]})
 
 METRICS = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@5", judging.TAIL, "R@100", "C@5", *judging.F1)
-LISTS = (
-    "Lists of the best 100 labels, in per cent; propensities are those of the training part. *tail R@5*: "
-    "share of all test labels with 1 to 5 training rows that are among the first five. *C@5*: distinct "
-    "labels in all first fives, of as many as there could be. *F1* of metarank is that of the label sets it "
-    "cuts; all others, and lists of another weight, have the best threshold that there is for the test "
-    "labels, which flatters them. *weight auto*: with the boost of rare labels that the fit finds, from "
-    "the same training."
-)
-IN_SHORT = (
-    "nDCG@5 / PSP@5, and the CPU seconds of training. Peers do not read label names. *weight auto*: the same "
-    "model, asked to boost rare labels."
-)
-ALONE = (
-    "For each tree of a peer, the setting of `Parabel` that comes nearest: its gain in points, and its "
-    "cost as a share of the peer's. *no worse, cheaper*: no less in P@5, PSP@5 and R@100, no more CPU time "
-    "of training, batch and single rows, no larger model."
-)
 BEHIND = (
     "Where a peer is ahead of metarank, which reads no label names either here; P@1, nDCG@5, PSP@5 and F1."
 )
 
 
 def page(lines: Lines) -> str:
-    parts = ["# Thousands of labels", page_parts.HOW, LISTS]
-    parts += ["## In short", IN_SHORT, in_short(lines)]
-    parts += ["## Label trees alone", ALONE, trees_alone(lines)]
+    parts = ["# Thousands of labels", page_parts.HOW, prose("LISTS")]
+    parts += ["## In short", prose("IN_SHORT"), in_short(lines)]
+    parts += ["## Label trees alone", prose("ALONE"), trees_alone(lines)]
     parts += ["## Where peers are ahead", BEHIND, behind(lines)]
     for name, described in lines.sets.items():
         parts += [f"## {name}", page_parts.sizes(described), page_parts.systems_table(lines, name, METRICS)]
