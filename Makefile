@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
+.PHONY: setup demo test test-quick check lint docs screenshots wheel levels annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
 
 setup: $(ALL)
 
@@ -88,6 +88,10 @@ lint: $(ALL)
 docs: $(ALL)
 	$(BIN)/python -m pytest -m "not check" tests/test_project/test_docs.py tests/test_project/test_readme_figures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Screenshots of the report and of the service's page, in docs/pictures: a browser must be on the path.
+screenshots: $(ALL)
+	PYTHONPATH=$(abspath tests):$(abspath tests/check) $(BIN)/python docs/_site/screenshots.py
 
 # The peers' environments; then all studies, and their pages from that one run. STUDY=thousands for one of them;
 # SETS=pydocs for a part, whose pages go to build/bench/part. bench-large: the long studies instead.
