@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs pictures wheel levels oldest annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
+.PHONY: setup demo test test-quick check lint docs pictures screenshots wheel levels oldest annif arm64 clang crash isolation fuzz sanitize bench bench-large bench-setup clean
 
 setup: $(ALL)
 
@@ -99,6 +99,10 @@ docs: $(ALL)
 # The pictures of docs/pictures: drawn, of models that this trains, and of the tables of experiments.
 pictures: $(ALL)
 	$(BIN)/python docs/_site/pictures.py
+
+# Screenshots of the report and of the service's page, in docs/pictures: a browser must be on the path.
+screenshots: $(ALL)
+	PYTHONPATH=$(abspath tests):$(abspath tests/check) $(BIN)/python docs/_site/screenshots.py
 
 # The peers' environments; then all studies, and their pages from that one run. STUDY=thousands for one of them;
 # SETS=pydocs for a part, whose pages go to build/bench/part. bench-large: the long studies instead.

@@ -18,7 +18,8 @@ COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a07400", "#4d5968",
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 5")
 # Pixels: a telephone shows them at three quarters of their size.
 LEFT, RIGHT, TOP, FOOT = 68, 398, 12, 254
-_CHARACTER = 6.9  # pixels of a letter, about
+WIDTH, HEIGHT = 420, 312
+_CHARACTER = 8.9  # pixels of a digit in the type for telephones, about
 
 
 def series_class(i: int) -> str:
@@ -85,14 +86,15 @@ def line_chart(
         ]
         for name, ys in series.items()
     ]
-    # Long names stand in two rows by turns.
-    room = (RIGHT - LEFT) / max(1, len(x_ticks) - 1)
-    rows = 1 + (_CHARACTER * max(map(len, x_ticks.values())) + 4 > room)
+    # Names stay inside the chart; if two of them would touch, they alternate between two rows.
+    halves = [_CHARACTER * len(name) / 2 for name in x_ticks.values()]
+    at = [min(px(x), WIDTH - half) for x, half in zip(x_ticks, halves)]
+    rows = 1 + any(at[i] + halves[i] + 4 > at[i + 1] - halves[i + 1] for i in range(len(at) - 1))
     return {
         "x_label": x_label,
         "y_label": y_label,
         "x_ticks": [
-            (px(x), FOOT + 17 + 14 * (i % rows), name) for i, (x, name) in enumerate(x_ticks.items())
+            (x, FOOT + 20 + 15 * (i % rows), name) for i, (x, name) in enumerate(zip(at, x_ticks.values()))
         ],
         "y_ticks": [(py(y), percent(y)) for y in ticks(top)],
         "lines": lines,
