@@ -18,8 +18,8 @@ from services import served
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 SIZES = {1400: 860, 400: 720}
-N_COLOURS = 24
-TEXT = "Read a table of numbers from a compressed CSV file, and parse its dates and times."
+N_COLOURS = 64
+TEXT = "Compute the standard deviation of an array along an axis, ignoring values that are NaN."
 
 
 def model_and_test() -> tuple[Any, Any]:
@@ -56,6 +56,7 @@ def main() -> None:
         tab.open(report.as_uri())
         taken(tab, "report")
         with served(model, name="pydocs") as url:
+            tab.resize(1400, 860)
             tab.open(url)
             tab.wait("document.getElementById('optimize').options.length")
             tab.click("#instance")
