@@ -114,7 +114,7 @@ def test_estimators_refuse_what_is_not_rows_and_labels(cls: type[LabelScorer], t
     cases = [
         ("this .* is not fitted yet", lambda: cls().shortlist(X)),
         ("this .* is not fitted yet", lambda: cls().score(X, every)),
-        ("this .* is not fitted yet", lambda: cls().save(tmp_path / "model")),
+        ("This .* is not fitted yet", lambda: cls().save(tmp_path / "model")),
         ("y is None", lambda: cls().fit(X)),
         ("Y must be None if X is a Dataset", lambda: cls().fit(Dataset(X=X, Y=Y), Y)),
         ("X has 30 rows", lambda: cls().fit(X, Y[:10])),
