@@ -96,7 +96,11 @@ def test_unnamed_columns_are_not_saved(tmp_path):
         ("blocks", {"emb": ...}, "--vector-columns must be among .*, got 'emb'"),
         ("blocks", {"headline": ...}, "--text-columns must be among .*, got 'headline'"),
         ("text", {"body": ...}, "--text-column must be among .*, got 'body'"),
-        ("blocks", {"emb": [1.0, 2.0]}, "'emb' of X must hold vectors of one width, got .* 2 at line 2"),
+        (
+            "blocks",
+            {"emb": [1.0, 2.0]},
+            "'emb' of X must hold vectors of one width, got 5 and 2 numbers, at line 1 and line 2",
+        ),
         ("blocks", {"emb": None}, "'emb' of X must hold a vector per row, got None at line 2"),
         ("blocks", {"price": "dear"}, "'price' of X must hold numbers, got 'dear' at line 2"),
         ("blocks", {"body": 3}, "'body' of X must hold a text per row, got 3 at line 2"),

@@ -550,7 +550,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--colour", "red"], "--colour"),
         (["train", "NOFILE", "--model", "NEW"], "NOFILE"),
         (["train", "HERE", "--model", "NEW"], "folder"),
-        (["train", "GOOD", "--model", "GOOD"], "neither"),
+        (["train", "GOOD", "--model", "GOOD"], "a new folder or that of an earlier model"),
         (["train", "GOOD", "--model", "GOOD/M"], "Not a directory"),
         (["train", "GOOD", "--model", "/proc/M", "--effort", "low"], "/proc"),
         (["train", "NOFILE", "--model", "/proc/foo/M"], "error: No such file or directory: '/proc/foo/M'$"),
@@ -561,7 +561,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["demo", "--out", "NEW", "--seed", "3000000000"], "--seed: must be an integer from 0 to 2147483647"),
         (["data", "make", "synthetic", "--seed", "x"], "--seed: must"),
         (["data", "make", "synthetic", "--labels", "0", "--out", "NEW"], "error: labels_per_row must lie in"),
-        (["data", "make", "pydocs", "--rows", "9", "--out", "NEW"], "error: --rows is of synthetic data"),
+        (["data", "make", "pydocs", "--rows", "9", "--out", "NEW"], "error: --rows needs synthetic data"),
         (["serve", "words", "--workers", "0"], "error: argument --workers: must be a positive integer"),
         (["evaluate", "numbers", "GOOD", "--metrics", ","], "--metrics must name at least one"),
         (["evaluate", "numbers", "GOOD", "--metrics", ""], "--metrics must name at least one"),
@@ -611,8 +611,8 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["report", "nothing", "GOOD", "--out", "r.pdf"], "--out must end in .html or .htm"),
         (["predict", "numbers", "GOOD", "--out", "GOOD/x"], "Not a directory"),
         (["predict", "numbers", "GOOD", "--out", "/proc/nothing/x"], "/proc"),
-        (["predict", "numbers", "TEXTS", "--out", "NEW"], "numeric"),
-        (["predict", "numbers", "--text", "salt", "--out", "NEW"], "error: --text must hold numeric"),
+        (["predict", "numbers", "TEXTS", "--out", "NEW"], "must hold numbers"),
+        (["predict", "numbers", "--text", "salt", "--out", "NEW"], "error: --text must hold numbers"),
         (["predict", "words", "GOOD", "--out", "NEW"], "texts"),
         (
             ["train", "TEXTS", "--model", "NEW", "--text-column", "text", "--labels-column", "text"],
@@ -628,7 +628,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["explain", "numbers", "GOOD", "--label", "3"], "error: --label must"),
         (["explain", "numbers", "GOOD", "--label", "sea"], "sea"),
         (["explain", "numbers", "GOOD", "--top", "0"], "--top"),
-        (["explain", "numbers", "--text", "salt"], "numeric"),
+        (["explain", "numbers", "--text", "salt"], "must hold numbers"),
         (["explain", "words", "--text", "salt", "--label", "the moon"], "the moon"),
         (["explain", "words", "--text", "a", "--text", "b"], "error: --text must be given once.*got 2"),
         (["explain", "words", "--text", "a", "--row", "0"], "error: --row .* leave it out with --text"),
@@ -676,7 +676,7 @@ def test_a_column_of_labels_that_is_called_otherwise_is_told(work, tmp_path, cap
     put(tmp_path, b"text,subject\nsalt,bread\n", "t.csv")
     argv = [command, work / "words", tmp_path / "t.csv"]
     argv = ["train", argv[-1], "--model", tmp_path / "M"] if command == "train" else argv
-    assert_refused(argv, capsys, match="holds no labels: --labels-column names.*labels, label, tags", lines=2)
+    assert_refused(argv, capsys, match="holds no labels: give --labels-column.*labels, label, tags", lines=2)
 
 
 @pytest.mark.parametrize("command", [["predict"], ["evaluate"], ["report", "--out"]])
@@ -769,7 +769,7 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
     assert run(text=texts, labels=lists) == (0, "")
     code, err = run(note=texts, tags=lists)
     assert code == 2
-    assert "among ['note', 'tags']: name those of the text with --text-column, of numbers with" in err
+    assert "among ['note', 'tags']: give --text-column or --number-columns" in err
     code, err = run(text=texts, subjects=lists)
     assert code == 2
     assert "x.parquet holds no labels: --labels-column names those of a table" in err

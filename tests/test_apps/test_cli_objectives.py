@@ -246,7 +246,7 @@ BAD_FILES = {
     "broken Parquet": (b"PAR1 nothing of the kind PAR1", "arquet"),
     "too few fields": (b"a,b\n1,2\n1\n", "line 3 has 1 fields, the header has 2"),
     "open quotes": (b'a,b\n1,"2\n', "quotes"),
-    "a name twice": (b"a,b,a\n1,2,3\n", "'a' occurs twice"),
+    "a name twice": (b"a,b,a\n1,2,3\n", "got 'a' twice"),
     "no name": (b"a,,b\n1,2,3\n", "column 1 has none"),
     "text": (b"a,b\n1,x\n0,y\n", "--targets must name columns of numbers, 'b' holds 'x' at row 0"),
     "missing": (b"a,b\n1,1\n0,\n", "the column 'b' has no number at row 1"),

@@ -91,7 +91,7 @@ def test_a_removed_label_is_not_counted(folder, capsys):
 
 def test_a_new_label_without_a_known_word_is_told(folder, capsys):
     assert main(["update", str(folder), "--add", "zzyzx"]) == 0
-    assert capsys.readouterr().err.startswith("metarank: warning: no word of 'zzyzx' is known to this model")
+    assert capsys.readouterr().err.startswith("metarank: warning: the model knows no word of 'zzyzx'")
 
 
 @pytest.mark.parametrize(

@@ -106,5 +106,5 @@ def test_it_warns_where_everybody_can_ask(folder, tmp_path, monkeypatch, capsys,
     assert run(["serve", folder, "--host", host, "--root-path", "/labels", *more]) == 0
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", warns)
-    assert ("without --token-file: whoever reaches this machine can ask" in err) == warns
+    assert ("without --token-file: anyone who reaches this machine can use the model" in err) == warns
     assert (options["host"], options["root_path"], options["limit_concurrency"]) == (host, "/labels", 512)

@@ -39,7 +39,7 @@ def same(local: MetaRanker, distributed: DaskMetaRanker, tmp_path) -> None:
 def test_bad_clients_are_named():
     """First of all, while no client is in use."""
     for wrong, error, rule in (
-        (None, ValueError, "client must be a distributed.Client, and none is in use"),
+        (None, ValueError, "client must be a distributed.Client, and there is none"),
         ("tcp://host:8786", TypeError, "client must be a distributed.Client or None"),
     ):
         with pytest.raises(error, match=rule):

@@ -66,7 +66,7 @@ def test_fit_says_when_the_shape_is_wrong():
         (([-1, 5], [0.5, 0.5], 100), r"counts must lie in \[0, 100\], got -1.0 at 0"),
         (([2, 500], [0.5, 0.5], 100), "counts must lie"),
         (([1, 2], [0.5, 0.5], 2), "n_points must be at least 3"),
-        (([1, 2, 3], [0.5, 0.5], 9), "one length"),
+        (([1, 2, 3], [0.5, 0.5], 9), "the same length"),
     ],
 )
 def test_fit_refuses(arguments, message):

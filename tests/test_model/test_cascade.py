@@ -32,7 +32,8 @@ def test_columns_of_proposals_are_those_of_their_slow_twin(seed, threads):
     union = Candidates.united(parts)
     inverse = rng.uniform(1, 9, union.n_pairs)
     table = proposal_table(union, parts, inverse, threads)
-    assert table.names == ["score_0", "place_0", "score_1", "place_1", "score_2", "place_2", "rarity"]
+    columns = [f"source {i}: {what}" for i in (1, 2, 3) for what in ("score", "rank")]
+    assert table.names == [*columns, "label frequency: log inverse propensity"]
     expected = np.zeros_like(table.values)
     for pair, (row, label) in enumerate(zip(union.row_of_pair, union.labels)):
         for s, part in enumerate(parts):

@@ -124,7 +124,7 @@ def test_datasets(no_work):
             lambda: MetaRanker().fit(["a"], labels=["a"], groups=[0]),
             "groups must be left out where no row has",
         ),
-        (lambda: MetaRanker().fit(np.eye(3), labels=["a"]), "labels must have names, and X texts, or both"),
+        (lambda: MetaRanker().fit(np.eye(3), labels=["a"]), "labels must have names and X texts, or both"),
         (lambda: MetaRanker().fit(["", ""], [[0], [1]]), "X|texts|word|vocabulary"),
         (lambda: MetaRanker().fit(makers.texts().texts, [[0]]), "Y"),
     ):

@@ -229,7 +229,7 @@ def test_own_labels_do_not_reach_the_lists_of_points():
             data = makers.training_set(X, sp.csr_matrix(other))
         scorer = Parabel(n_trees=2, random_state=0)
         rows = np.arange(X.shape[0])
-        found = held_out_points(scorer, data, 5, rows=rows).rows(inside)
+        found = held_out_points(scorer, data, 5, rows=rows, n_jobs=1, fits=None).rows(inside)
         columns = columns_of(fitted_without(1, scorer, data, 1), X[inside], found)
         proposals = fitted_without(1, scorer, data, 1).shortlist(X[inside], 9)
         totals = row_columns(X[inside], [Source(scorer, True, True)], [proposals])
@@ -245,7 +245,7 @@ def test_held_out_points_are_those_of_each_fold_alone():
     X, Y = shortlisted()
     data = makers.training_set(X, Y)
     rows = np.flatnonzero(data.fold != 2)
-    found = held_out_points(XReg(n_trees=2, random_state=0), data, 4, rows=rows)
+    found = held_out_points(XReg(n_trees=2, random_state=0), data, 4, rows=rows, n_jobs=1, fits=None)
     assert found.n_rows == len(rows)
     for f in (0, 1):
         inside = np.flatnonzero(data.fold[rows] == f)

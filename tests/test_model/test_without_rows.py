@@ -66,7 +66,7 @@ def test_rows_make_it_the_model_of_an_ordinary_fit(encoder, tmp_path):
     fitted(encoder, TEXTS, LABELS).save(tmp_path / "ordinary")
     for beginner in (model, load(tmp_path / "model", encoder=encoder)):
         beginner.partial_fit(TEXTS, LABELS).save(tmp_path / "taught")
-        for file in (tmp_path / "ordinary").iterdir():
+        for file in (tmp_path / "ordinary").glob("[!R]*"):  # README.md says how each was fitted
             assert (tmp_path / "taught" / file.name).read_bytes() == file.read_bytes(), file.name
 
 

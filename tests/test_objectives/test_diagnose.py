@@ -149,7 +149,7 @@ Y2 = [[1, 0], [0, 1]]
         ({"Y": {"a": [1, 0], "b": [1, 1]}}, "label 'b' has one value in all rows: no AUC exists"),
         ({"Y": Y2, "group": [1, 1]}, "label 'objective_0' has one value in every query: no AUC exists"),
         ({"Y": Y2, "weights": [0, 0]}, "weights must be >= 0 and not sum to 0"),
-        ({"Y": Y2, "qid": [0, 0], "group": [2]}, "give one of them, got both"),
+        ({"Y": Y2, "qid": [0, 0], "group": [2]}, "pass one, got both"),
     ],
 )
 def test_bad_input_is_one_clear_line(arguments, message):

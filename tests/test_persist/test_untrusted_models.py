@@ -281,7 +281,7 @@ def test_declared_sizes_are_bounded_together(attack):
     with declared_sizes_up_to(100, 150):
         Declared("n").read(100, Known("a part", {}))
         for field, value in ((Declared("n"), 100), (Csr("X"), sp.csr_matrix((2, 60), dtype=np.float32))):
-            with pytest.raises(ValueError, match="more than the 50 that are left"):
+            with pytest.raises(ValueError, match="more than the 50 left"):
                 field.read(value, Known("a part", {}))
 
 

@@ -397,7 +397,7 @@ def test_scores_of_pairs_are_those_of_all_labels():
     labels = np.tile(np.array([3, 64], np.int32), 50)
     pairs = _core.vector_scores_of_pairs(Q, F, bias, indptr, labels, 2)
     assert pairs.tobytes() == np.ascontiguousarray(scores[:, [3, 64]]).tobytes()
-    with pytest.raises(ValueError, match="bias must have an entry per label"):
+    with pytest.raises(ValueError, match="bias must have an entry a label"):
         _core.vector_scores(Q, F, bias[:3], 1)
 
 

@@ -46,7 +46,7 @@ PICKS = (
     _system("IBLR-ML+", "IBLRPlus"),
     _system("Logistic", "LogisticOneVsRest"),
     _system("SVM, RBF", "RBFSVM", (*OF_PAPER, "vowel")),
-    # On thousands of words these take minutes a fit, of which learned cuts need six.
+    # On thousands of words these take minutes a fit, of which learned thresholds need six.
     _system("LightGBM", "LightGBMOneVsRest", _SMALL[:3]),
     _system("Extra trees 500", "ExtraTrees", (*_SMALL[:3], "vowel")),
     _system("Random forest 500", "RandomForest", _SMALL[:3]),
@@ -73,7 +73,7 @@ ON_META = tuple(
 )
 NEIGHBOURS = System("all neighbours", "all_neighbours", {}, sets=TABLE_SETS)
 OTHERS = (*PAPER_BASELINES, *PICKS)
-RULES = {"own": "own cut", "regression": "regression", "learned": "learned cuts"}
+RULES = {"own": "own cut", "regression": "regression", "learned": "learned thresholds"}
 
 
 class Values:
@@ -135,8 +135,8 @@ def page(lines: Lines) -> str:
         table5 = comparison(values, rows[1:], OF_SETS, "table5", lambda system: "regression")
         alike = comparison(values, (METARANK, *OTHERS), OF_SETS, "", lambda system: "learned")
         parts += ["## Table 3: the systems", table3]
-        parts += ["## Table 4: own cut → regression → learned cuts", TABLE4, table4(values)]
-        parts += ["## Table 5: all by the regression", table5, "## All by learned cuts", alike]
+        parts += ["## Table 4: own cut → regression → learned thresholds", TABLE4, table4(values)]
+        parts += ["## Table 5: all by the regression", table5, "## All by learned thresholds", alike]
         learners = (*RANKERS, LOGISTIC, METARANK)
         parts += [
             "## Table 6: the learners on the paper's columns",

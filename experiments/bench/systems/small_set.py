@@ -35,7 +35,7 @@ class System:
     def __init__(self, params: dict[str, Any], threads: int) -> None:
         self.version = metarank.__version__
         self.kind, self.seed, self.meta = params["kind"], params["random_state"], params.get("meta", False)
-        # Models of the other folds, which learned cuts need, cost five further fits.
+        # Models of the other folds, which learned thresholds need, cost five further fits.
         self.held_out = params.get("held_out", True)
 
     def read(self, folder: Path) -> None:
