@@ -46,13 +46,13 @@ def taken(tab: browser.Tab, name: str) -> None:
 
 
 def main() -> None:
-    from metarank.apps.report import evaluation_report
+    from metarank.apps.report import measure_report, write_report
 
     PICTURES.mkdir(exist_ok=True)
     model, test = model_and_test()
     with tempfile.TemporaryDirectory() as folder, browser.tab() as tab:
         report = Path(folder) / "report.html"
-        evaluation_report(model, test, report)
+        write_report(report, measure_report(model, test))
         tab.open(report.as_uri())
         taken(tab, "report")
         with served(model, name="pydocs") as url:

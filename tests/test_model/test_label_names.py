@@ -167,7 +167,7 @@ def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
             "shared",
             "tree",
             ValueError,
-            "if several share the name, got 'tree', the name of labels 0, 2$",
+            "if several share the name, got 'tree'.*, the name of labels 0, 2$",
         ),
         ("nameless ones", " ", ValueError, "got ' '"),
         ("removed", "code", ValueError, "not name a removed label, got 'code'"),

@@ -1,4 +1,4 @@
-"""Label sets from scores: the threshold of section 2.3 of Yang & Gopal (2012), and thresholds that metarank learns.
+"""Label sets from scores: the threshold of section 2.3 of Yang & Gopal (2012), and learned thresholds.
 
 The paper leaves open how scores are brought to sum to one, which of several best thresholds is learned, in
 what order scores enter the regression, and which scores it learns from. What is taken here (a row's least
