@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "metarank"
-MOST_LINES = {"metarank": 27_500, "_core": 13_500, "tests": 38_250, "experiments": 9_000}
+MOST_LINES = {"metarank": 27_500, "_core": 13_500, "tests": 38_900, "experiments": 9_010}
 MOST_LINES_OF_A_FILE = 450
 MOST_LINES_OF_A_FUNCTION = 60
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
