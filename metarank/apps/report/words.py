@@ -29,9 +29,7 @@ _SENTENCES = {
     "label centroid: cosine distance": lambda v: (
         f"similarity of the average row that carries it: {1 - v:.2f}"
     ),
-    "label name in training: log-odds of words": lambda v: (
-        f"the words of its name are evidence {'for' if v > 0 else 'against'} it"
-    ),
+    "label name in training: log-odds of words": lambda v: f"log-odds of the words of its name: {v:.2f}",
     "label name: share of words": lambda v: (
         f"{100 * v:.0f} % of the words of its description occur in the text"
     ),
