@@ -333,7 +333,7 @@ def test_ticks_are_round_and_inside(top):
         ("label name: spelling share (relative)", "label name", "label name"),
         ("label name: spelling share", "label name", "50 % of the words spelled like its name's"),
         ("neighbors (clicks): vote of 10", "neighbors (clicks)", "5 of the 10 most similar rows carry it"),
-        ("label name in training: log-odds of words", "label name in training", "the words of its name"),
+        ("label name in training: log-odds of words", "label name in training", "log-odds of the words"),
         ("label name: share of words", "label name", "50 % of the words of its description"),
         ("PfastreXML trees: log-relevance", "PfastreXML trees", "PfastreXML trees"),
         ("label name: cosine, best name", "label name", "label name"),
