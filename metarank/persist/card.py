@@ -23,7 +23,7 @@ def rendered(*, html: bool = False, **content: Any) -> str:
     --------
     >>> card = rendered(name="Toy", tags=[], facts={"features": "<b>"})
     >>> print(card[card.index("| features") :].splitlines()[0])
-    | features | \\\\<b\\\\> |
+    | features | \\<b\\> |
     """
     from jinja2 import Environment, PackageLoader
 
