@@ -12,6 +12,8 @@ if TYPE_CHECKING:
         An estimator that users hand to scikit-learn's own tools derives from its class for type checkers too.
         """
 
+        n_features_in_: int
+
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
         def set_params(self, **params: Any) -> Self: ...

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from metarank._util.typed_base import BaseEstimator
 from metarank._util.version import __version__
 from metarank.persist import folder
 from metarank.persist.card import README, rendered

@@ -37,7 +37,7 @@ sys.exit(code)
 """
 # Seconds after which a command that has not ended never will.
 ENDLESS = 600
-SAID = "metarank: interrupted; nothing is half-written"
+SAID = "metarank: interrupted; no file is incomplete"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -138,7 +138,7 @@ def test_outputs_that_cannot_be_written(work, tmp_path):
     assert shell(f"{predict} --format csv | head -c 1 > {os.devnull}") == (0, "")
     assert shell(f"{predict} >&-") == (
         2,
-        "metarank: error: standard output is closed: name a file with --out\n",
+        "metarank: error: standard output is closed: give a file with --out\n",
     )
     assert shell(f"{metarank} inspect {work / 'model'} >&-") == (0, "")
     if os.path.exists("/dev/full"):

@@ -73,7 +73,7 @@ def test_a_text_is_typed_and_labels_and_reasons_are_seen(tab, words):
     assert nearest.name in whole
     status = tab.value("document.getElementById('status').textContent")
     assert status.startswith("3 labels by score, ")
-    assert f"keeps {len(kept) or 'none'} of them" in status
+    assert f"keep {len(kept) or 'none'} of them" in status
     # Each label that is kept is marked by itself, wherever it stands; what is said adds up to the score.
     marks = tab.value("[...document.querySelectorAll('#labels .mark')].map((e) => e.textContent !== '')")
     assert marks == found
@@ -156,7 +156,7 @@ def test_a_token_is_typed_where_the_service_has_one(tab):
         tab.open(url)
         problem, options = "document.getElementById('problem')", "document.getElementById('optimize').options"
         said = f"!{problem}.hidden && {problem}.textContent"
-        assert tab.wait(said) == "This service asks for its token."
+        assert tab.wait(said) == "This service needs its token."
         tab.click("#token")
         tab.type("wrong")
         tab.press("Enter")
@@ -196,7 +196,7 @@ def test_numbers_are_typed_as_pairs_lists_or_json(tab):
         assert tab.wait(f"!{problem}.hidden && {problem}.textContent") == '"two" is not a number'
         tab.value("document.getElementById('instance').value = '[1, 2'")
         tab.click("#ask")
-        assert tab.wait(f"{problem}.textContent.endsWith('must be JSON, and this is not.')")
+        assert tab.wait(f"{problem}.textContent.endsWith('must be JSON.')")
         assert tab.problems == []
 
 

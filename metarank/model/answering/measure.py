@@ -40,9 +40,8 @@ class Scoring(Protocol):
 
     fitted_: FittedModel
 
-    def _score_rows(
-        self, X: Any, k: int = 1, propensity_weight: float | str | None = None, /, **limits: Any
-    ) -> list[Scored]: ...
+    @property
+    def _score_rows(self) -> Callable[..., list[Scored]]: ...
 
 
 def score_model(
