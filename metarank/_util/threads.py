@@ -29,8 +29,9 @@ T = TypeVar("T")
 MOST_THREADS = 1024
 # Numbers that a task reads for each of its threads; see `threads_for`.
 WORK_OF_A_THREAD = 1 << 19
-# What brings an OpenMP runtime.
-_OPENMP_USERS = ("faiss", "lightgbm", "sklearn", "torch")
+# What uses OpenMP, and which of it brings a runtime of its own.
+_OPENMP_OWNERS = {"faiss", "lightgbm", "torch"}
+_OPENMP_USERS = {"sklearn", *_OPENMP_OWNERS}
 # Of the flags of a process in /proc: forked, and no other program started since.
 _FORKED = 0x40
 
@@ -172,7 +173,7 @@ class _Fork:
             self.happened()
 
     def happened(self) -> None:
-        self.lost_threads = self.lost_threads or any(name in sys.modules for name in _OPENMP_USERS)
+        self.lost_threads = self.lost_threads or not _OPENMP_USERS.isdisjoint(sys.modules)
 
 
 def _is_forked() -> bool:
@@ -187,7 +188,7 @@ _fork = _Fork()
 
 
 def openmp_threads(n_jobs: int, library: str) -> int:
-    """Threads that a library which is built on OpenMP may use of `n_jobs`: one of `_OPENMP_USERS`.
+    """Threads that `library` (faiss, lightgbm or torch), which uses OpenMP, may use of `n_jobs`.
 
     One in a process that was forked after such a library was loaded, since more would wait for threads that
     did not come along; processes that are spawned have all their threads. One on macOS, too, where another of
@@ -199,7 +200,7 @@ def openmp_threads(n_jobs: int, library: str) -> int:
     >>> openmp_threads(1, "faiss")
     1
     """
-    beside = sys.platform == "darwin" and {"faiss", "lightgbm", "torch"} & sys.modules.keys() - {library}
+    beside = sys.platform == "darwin" and _OPENMP_OWNERS & sys.modules.keys() - {library}
     if n_jobs > 1 and (_fork.lost_threads or beside):
         logger.info("OpenMP is held at one thread in a forked process, and beside another runtime on macOS")
         return 1

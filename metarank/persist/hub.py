@@ -35,7 +35,7 @@ def fetched(place: str, manifest: str, listed: Callable[[Path], Iterable[str]]) 
     """
     match = re.fullmatch(rf"{HUB}([\w.-]+/[\w.-]+)(?:@(.+))?", place)
     if match is None:
-        raise ValueError(f"a model of the hub is hf://OWNER/NAME or hf://OWNER/NAME@REVISION, got {place!r}")
+        raise ValueError(f"path must be hf://OWNER/NAME or hf://OWNER/NAME@REVISION, got {place!r}")
     repository, revision = match.groups()
 
     def download(names: Iterable[str], revision: str | None) -> Path:

@@ -32,10 +32,10 @@ def test_a_card_holds_what_the_model_knows_and_says_what_it_does_not(tmp_path):
     exec(code.replace("FOLDER", str(tmp_path / "M")), {})
 
 
-def test_a_model_without_rows_promises_nothing():
+def test_a_model_without_rows_claims_nothing():
     card = MetaRanker(n_jobs=1).fit(labels=["red wine", "green tea"]).card()
     assert "None: the model has no training rows." in card
-    assert "no probabilities" in card
+    assert "not probabilities" in card
     assert "95 %" not in card
 
 

@@ -15,7 +15,7 @@ from metarank.apps.cli import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*[EYS].md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/notebooks/*.ipynb")]
-PAGES += [file for end in ("html", "j2", "js") for file in ROOT.glob(f"metarank/apps/**/*.{end}")]
+PAGES += [file for end in ("html", "j2", "js") for file in ROOT.glob(f"metarank/**/*.{end}")]
 MODULES = "data metrics objectives thresholds shortlist scorers ranker persist text plot serve distributed"
 
 
