@@ -15,13 +15,13 @@ from typing import Any
 
 FRAME = """
 import pandas as pd
-from metarank import MetaRanker, data
+from metarank import MetaRanker
 
 rows = [(f"a {colour} {shape}, number {n}", [colour, shape])
         for n in range(20) for colour in ("red", "green", "blue") for shape in ("circle", "square")]
 frame = pd.DataFrame(rows, columns=["text", "labels"])
-train = data.from_frame(frame[:100], text_column="text", labels_column="labels")
-model = MetaRanker(effort="low").fit(train)
+train = frame[:100]
+model = MetaRanker(effort="low").fit(train["text"], train["labels"])
 ranking = model.rank(frame["text"][100:], k=2)
 print(ranking.to_frame())
 """
