@@ -5,11 +5,12 @@ data -> shortlist -> candidates -> meta-features -> ranker -> thresholds -> metr
 
 from __future__ import annotations
 
-import importlib
 import logging
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from metarank._util.modules import imported_when_used
 from metarank._util.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what type checkers know by its definition
@@ -71,12 +72,9 @@ if find_spec("dask") is not None:
 __all__ = sorted([*_HOME, *_PACKAGES, "__version__"])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    if name in __all__ or name == "distributed":
-        return importlib.import_module(f"metarank.{name}")
-    raise AttributeError(f"module 'metarank' has no attribute {name!r}")
+__getattr__: Callable[[str], Any] = imported_when_used(
+    __name__, _HOME | {name: f"metarank.{name}" for name in (*_PACKAGES, "distributed")}
+)
 
 
 def __dir__() -> list[str]:

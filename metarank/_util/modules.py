@@ -14,7 +14,7 @@ def imported_when_used(package: str, home: Mapping[str, str]) -> Callable[[str],
     Parameters
     ----------
     package : str
-    home : dict of name to the module that defines it
+    home : dict of name to the module that defines it, or to the module of that name itself
 
     Examples
     --------
@@ -24,7 +24,8 @@ def imported_when_used(package: str, home: Mapping[str, str]) -> Callable[[str],
 
     def find(name: str) -> Any:
         if name in home:
-            return getattr(importlib.import_module(home[name]), name)
+            module = importlib.import_module(home[name])
+            return module if home[name] == f"{package}.{name}" else getattr(module, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

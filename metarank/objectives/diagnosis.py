@@ -35,7 +35,7 @@ class Diagnosis:
     weights : float64 array (K,)
         a_k of loss aggregation, w_k of label aggregation.
     pi : float64 array (K,)
-        Share of rows with a grade above 0.
+        Share of rows with a grade above 0: of those given, before clicks are corrected for positions.
     spread : float64 array (K,)
         ``pi_k (1 - pi_k)`` of a binary label, half the mean difference of two rows in general
         (`label_spread`); with queries the harmonic mean over those in which the label is not constant.
@@ -57,8 +57,8 @@ class Diagnosis:
         Of "label" and "loss" aggregation what each label attains on held-out rows, in `cross_metric`.
     cross_metric : str
     position_propensity : float64 array (P,) or None
-        With positions: the examination probability of each, relative to the greatest. All other values are
-        then for the relevance estimated from clicks.
+        With positions: the examination probability of each, relative to the greatest. All other values,
+        except `pi`, are then for the relevance estimated from clicks.
     steepness : float
         The eta of ``position ** -eta`` nearest to that curve; 0 without positions.
     reordered : float64 array (K,)
@@ -89,7 +89,7 @@ class Diagnosis:
         return {name: _plain(value) for name, value in vars(self).items()}
 
     def __str__(self) -> str:
-        rows = f"{self.n_rows:,} rows, {len(self.names)} label{'s' * (len(self.names) != 1)}"
+        rows = f"{self.n_rows:,} rows, {len(self.names)} objective{'s' * (len(self.names) != 1)}"
         parts = [rows + (f", {self.n_queries:,} queries" if self.n_queries else "")]
         parts += ["", self._weights_table()]
         if len(self.names) > 1:
@@ -105,7 +105,7 @@ class Diagnosis:
         return preformatted(str(self))
 
     def _weights_table(self) -> str:
-        head = ["label", "above 0", "spread", "weight", "loss agg.", "label agg.", "weight to balance"]
+        head = ["objective", "above 0", "spread", "weight", "loss agg.", "label agg.", "weight to balance"]
         columns = [
             self.names,
             [_per_cent(share) for share in self.pi],
@@ -126,7 +126,7 @@ class Diagnosis:
             ]
             for j, k in combinations(range(len(self.names)), 2)
         ]
-        return plain_table(["labels", "conflicts, of pairs both order", "of all pairs"], rows)
+        return plain_table(["objectives", "conflicts, of pairs both order", "of all pairs"], rows)
 
     def _position_table(self) -> str:
         curve = self.position_propensity if self.position_propensity is not None else np.zeros(0)
@@ -209,11 +209,11 @@ def diagnose(
     shown, curve, eta = ShownRows.checked(rows, position, position_of, position_propensity), None, 0.0
     if len(rows.values) == 0:
         raise ValueError("Y must have at least one row, got none")
-    reordered = np.zeros(len(rows.names))
+    raw, reordered = rows.values, np.zeros(len(rows.names))
     if shown is not None:
         if X is None:
             raise ValueError("position needs X, to separate relevance from positions, got None")
-        raw, settings = rows.values, model.settings()
+        settings = model.settings()
         rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
         reordered[shown.clicked] = [
             _turned(raw[:, k], rows.values[:, k], rows.grouping) for k in shown.clicked
@@ -232,7 +232,7 @@ def diagnose(
         n_rows=n,
         n_queries=rows.n_queries,
         weights=a,
-        pi=(grades > 0).mean(axis=0),
+        pi=(raw > 0).mean(axis=0),
         spread=spread,
         loss_shares=loss_shares / loss_shares.sum(),
         label_shares=label_shares / label_shares.sum(),

@@ -88,12 +88,15 @@ class Savable(Saved, BaseEstimator):
 
     def _facts(self) -> dict[str, Any]:
         """What the model is, by name; a list where a fact has several lines."""
+        examined = getattr(self, "position_propensity_", None)
+        examined = () if examined is None else examined
         facts = {
             "features": getattr(self, "n_features_in_", None),
             "labels": getattr(self, "n_labels_", None),
             "objectives": ", ".join(getattr(self, "objective_names_", ())) or None,
             "scorer": type(self).__name__,
             **self.get_params(),
+            "examined, by position": ", ".join(f"{share:.2f}" for share in examined[:20]) or None,
         }
         return {name: value for name, value in facts.items() if value is not None}
 

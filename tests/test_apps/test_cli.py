@@ -101,6 +101,19 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert "logistic" in capsys.readouterr().out
 
 
+def test_what_to_review_first(work, capsys):
+    model, rows = makers.fitted("texts"), work / "talk.csv"
+    missing, queue = model.suggest_missing(2), model.review_queue(data.load(rows), 2, goal="errors")
+    for options, pairs in (([], missing), ([rows, "--goal", "errors"], queue)):
+        assert run(["review", work / "words", *options, "--top", "2"]) == 0
+        head, *lines = csv.reader(capsys.readouterr().out.splitlines())
+        assert head == list(pairs[0]._fields)
+        assert [line[0] for line in lines] == [str(pair.row) for pair in pairs]
+        assert [float(line[4]) for line in lines] == pytest.approx([pair[4] for pair in pairs], rel=1e-5)
+    assert run(["review", work / "words", "--goal", "errors"]) == 2
+    assert "--goal needs INPUT" in capsys.readouterr().err
+
+
 def test_evaluate_by_slices(work, tmp_path, capsys):
     lines = ["text,labels,source"]
     lines += [f"{text},{'web' if i % 3 else 'book'}" for i, text in enumerate(TABLE.splitlines()[1:] * 6)]

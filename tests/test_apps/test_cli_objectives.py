@@ -87,7 +87,7 @@ def test_diagnose_says_what_python_says(work, capsys):
         np.testing.assert_allclose(found[name], expected.to_dict()[name], rtol=1e-12)
     assert run(argv) == 0
     page = capsys.readouterr().out
-    assert "400 rows, 2 labels, 40 queries" in page
+    assert "400 rows, 2 objectives, 40 queries" in page
     assert "weight to balance" in page
     assert set(answer([*argv, "--features", "f1,f2"], capsys)["cross_validated"]) == {"label", "loss"}
 

@@ -134,6 +134,7 @@ def test_diagnose_and_plot_tell_of_the_curve():
     found = diagnose({"clicks": clicks}, X=X, group=group, position=place)
     assert found.steepness == pytest.approx(1, abs=0.2)
     assert 0.05 < found.reordered[0] < 0.5
+    assert found.pi[0] == np.mean(clicks)
     assert "examined" in str(found)
     assert found.to_dict()["position_propensity"][0] == 1
     (line,) = plot.examination(found).get_lines()

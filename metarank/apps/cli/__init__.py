@@ -33,6 +33,7 @@ COMMANDS = {
     "evaluate": "measure a model on a labelled file",
     "report": "write a report on a model and a labelled file",
     "explain": "show why labels are ranked where they are",
+    "review": "list the pairs that a person should check first",
     "inspect": "describe a model folder or a data file",
     "card": "write the model card of a saved model",
     "diagnose": "compare several targets of one ranking",

@@ -162,12 +162,15 @@ def _columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:
     }
 
 
+def without_labels(path: str) -> str:
+    """What to say of rows without any label; most often their column has another name."""
+    return f"{path} holds no labels: give --labels-column, if it is none of {', '.join(LABELS_COLUMNS)}"
+
+
 def check_has_labels(dataset: Dataset, path: str) -> None:
-    """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
+    """Refuses rows without any label."""
     if dataset.Y.nnz == 0:
-        raise ValueError(
-            f"{path} holds no labels: give --labels-column, if it is none of {', '.join(LABELS_COLUMNS)}"
-        )
+        raise ValueError(without_labels(path))
 
 
 # --- columns of a table that are read beside the rows -----------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank.apps.cli._reading import check_exists, read_dataset
+    from metarank.apps.cli._reading import check_exists, read_dataset, without_labels
     from metarank.data.corpus import is_corpus_folder
 
     check_exists(args.path, message="no such file or folder")
     if not os.path.isdir(args.path) or is_corpus_folder(Path(args.path)):
-        summary = read_dataset(args.path, args).summary()
+        dataset = read_dataset(args.path, args)
+        if dataset.Y.nnz == 0:
+            print(f"metarank: {without_labels(args.path)}", file=sys.stderr)
+        summary = dataset.summary()
         show(args.json, summary, table(["what", "value"], list(summary.items())))
         return
     facts = _model(args.path)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _SHOWN = ("P@1", "nDCG@5", "micro-F1")
 
 _OPTIONS = """
-train TRAIN              training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also
-                         .gz, .xz, .bz2, .zst) or Parquet; - for standard input; without TRAIN,
-                         labels of --labels or --vocab are ranked by name, and with --encoder by meaning
+train TRAIN              training data: CSV, TSV, JSONL, ARFF, svmlight or XC-repository text (also .gz, .xz,
+                         .bz2, .zst), or Parquet; - for standard input; without TRAIN, labels of --labels or
+                         --vocab are ranked by name, and with --encoder by meaning
 --model DIR              folder to write
 --overwrite              replace an existing model without asking
 --groups-column NAME     column of a table: rows with the same value stay in one fold
