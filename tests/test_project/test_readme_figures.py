@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+from charts import tables
 from studies import study
 
 ROOT = Path(__file__).parents[2]
 DOCS = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
 DOCS["README.md"] = (ROOT / "README.md").read_text()
-Row = dict[str, str]
 
 
 def page(name: str) -> str:
     return (ROOT / "experiments" / name).read_text()
-
-
-def tables(text: str) -> Iterator[tuple[str, list[Row]]]:
-    """(heading, rows) of each table; an empty first cell stands for the one above it."""
-    heading, rows, columns = "", [], None
-    for line in [*text.splitlines(), ""]:
-        if line.startswith("|"):
-            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            if columns is None:
-                columns = cells
-            elif not all(cell.strip("-:") == "" and cell for cell in cells):
-                cells[0] = cells[0] or rows[-1][columns[0]]
-                rows.append(dict(zip(columns, cells)))
-        else:
-            if columns is not None:
-                yield heading, rows
-                rows, columns = [], None
-            heading = line.lstrip("# ") if line.startswith("#") else heading
 
 
 def test_excerpts_are_those_of_their_pages():

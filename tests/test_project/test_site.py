@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import html
-import importlib.util
-import sys
 from pathlib import Path
 
+import charts
 import pytest
+from written import faults_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-FOLDER, PICTURES = DOCS / "_site", DOCS / "pictures"
-
-
-def loaded(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # which named tuples ask for
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def faults_of():
-    return loaded("written").faults_of
-
-
-@pytest.fixture
-def charts():
-    return loaded("charts")
+PICTURES = DOCS / "pictures"
 
 
 @pytest.mark.parametrize(
@@ -49,14 +31,14 @@ def charts():
         ('<link rel="canonical" href="https://example.org/">', []),
     ],
 )
-def test_faults_of_a_site(text, faults, faults_of, tmp_path):
+def test_faults_of_a_site(text, faults, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "b.html").write_text('<h2 id="b c">B</h2>')
     (tmp_path / "a.html").write_text(text)
     assert list(faults_of(tmp_path)) == faults
 
 
-def test_a_chart_names_what_it_shows(charts, tmp_path, monkeypatch):
+def test_a_chart_names_what_it_shows(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     page = (
         "## A\n\n| who | P@1 | fit s |\n| --- | --- | --- |\n| x | **0.5** | 1,000 (2) |\n| y | 0.4 | 3 |\n"
@@ -70,7 +52,7 @@ def test_a_chart_names_what_it_shows(charts, tmp_path, monkeypatch):
             charts.scatter(asked._replace(**change))
 
 
-def test_charts_show_the_figures_of_the_pages(charts):
+def test_charts_show_the_figures_of_the_pages():
     for name, asked in charts.CHARTS.items():
         title = html.escape(charts.described(asked))
         assert title in (PICTURES / f"{name}.svg").read_text(), (
