@@ -64,10 +64,11 @@ class ClusterStages(LocalStages):
         self._futures: list[Future] = []
         self._data = self._submit(tasks.hold, data)
         self._held_out: dict[tuple[int, int], Future] = {}
+        self._on_all: list[Future] = []
 
     def close(self) -> None:
         """However the fit ended, no task of it goes on, and no worker keeps the training set."""
-        futures, self._futures = self._futures, []
+        futures, self._futures, self._on_all = self._futures, [], []
         self._held_out.clear()
         with suppress(Exception):  # a scheduler that is gone has ended all, and the fit says so by itself
             for future in futures:
@@ -93,6 +94,7 @@ class ClusterStages(LocalStages):
             for i, source in enumerate(sources)
             if source.proposes
         ]
+        self._begin_fits_on_all(sources)
         return [self._stacked(futures, places) for futures, places in proposals]
 
     def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
@@ -123,6 +125,7 @@ class ClusterStages(LocalStages):
                     "describe", i, source.scorer, closed, rows, *pairs, parts=parts
                 )
                 out.append(DescribedParts(source.name, places, futures))
+        self._begin_fits_on_all(sources)
         in_turn(lambda own: _wait(own.columns), out, lambda own: own.name)
         return out
 
@@ -133,8 +136,14 @@ class ClusterStages(LocalStages):
         return self._result(future)  # type: ignore[no-any-return]
 
     def fit_on_all(self, sources: list[Source]) -> list[Source]:
-        futures = [self._task(tasks.fit_on_all, source.scorer) for source in sources]
-        return with_scorers(sources, [self._result(future) for future in futures])
+        self._begin_fits_on_all(sources)
+        return with_scorers(sources, [self._result(future) for future in self._on_all])
+
+    def _begin_fits_on_all(self, sources: list[Source]) -> None:
+        """Once: workers take these fits when they have nothing else to do."""
+        self._on_all = self._on_all or [
+            self._task(tasks.fit_on_all, source.scorer, priority=-1) for source in sources
+        ]
 
     def _parts(self, rows: np.ndarray) -> list[np.ndarray]:
         """Positions in `rows` of each part."""
@@ -180,14 +189,25 @@ class ClusterStages(LocalStages):
             return proposals[0]  # type: ignore[no-any-return]
         return Candidates.stack(proposals).rows(np.argsort(np.concatenate(places), kind="stable"))
 
-    def _task(self, work: Callable[..., Any], *args: Any, alone: bool = False, name: str = "") -> Future:
+    def _task(
+        self,
+        work: Callable[..., Any],
+        *args: Any,
+        alone: bool = False,
+        name: str = "",
+        priority: int = 0,
+    ) -> Future:
         """A task on the training set."""
         shared = work, self.name, self._data, self.task_n_jobs, alone
-        return self._submit(tasks.on_training_set, *shared, *args, name=name or work.__name__)
+        name = name or work.__name__
+        return self._submit(tasks.on_training_set, *shared, *args, name=name, priority=priority)
 
-    def _submit(self, function: Callable[..., Any], *args: Any, name: str = "hold") -> Future:
+    def _submit(
+        self, function: Callable[..., Any], *args: Any, name: str = "hold", priority: int = 0
+    ) -> Future:
+        how: dict[str, Any] = {"key": f"{name}-{uuid4()}", "pure": False, "priority": priority}
         with dask.config.set(QUIET):  # the dashboard shows a task by what stands before the dash
-            future = self.client.submit(function, *args, key=f"{name}-{uuid4()}", pure=False)
+            future = self.client.submit(function, *args, **how)
         self._futures.append(future)
         return future
 

@@ -47,12 +47,14 @@ def test_labels_and_rows_are_those_of_the_methods(folder, rows, tmp_path, capsys
     assert list(found.rank(texts, k=4)) == list(model.rank(texts, k=4))
 
 
-def test_the_model_itself_is_replaced_and_a_table_of_labels_read(tmp_path):
+def test_the_model_itself_is_replaced_and_a_table_of_labels_read(tmp_path, capsys):
     folder, ds = tmp_path / "model", makers.texts()
     MetaRanker(**makers.QUICK).fit(ds, labels=[{"name": name} for name in ds.label_names]).save(folder)
     (tmp_path / "labels.csv").write_text("name,description\nsalt,what the sea is full of\n")
     assert main(["update", str(folder), "--add-labels", str(tmp_path / "labels.csv")]) == 0
     assert load(folder).label_names_ == [*ds.label_names, "salt"]
+    assert main(["update", str(folder), "--add-labels", str(tmp_path / "labels.csv")]) == 2
+    assert "--add-labels must hold new names" in capsys.readouterr().err
     assert main(["update", str(folder), "--merge", "0", "1"]) == 0
     assert list(load(folder).fitted_.removed) == [0]
 

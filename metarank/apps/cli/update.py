@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> None:
     before = model.n_labels_
     changes: dict[str, Any] = {"add": args.add}
     if args.add_labels is not None:
+        args.options["add"] = "--add-labels"  # in messages
         changes["add"] = read_labels(args.add_labels)
     if args.remove is not None:
         changes["remove"] = label_ids(model, args.remove, "--remove")
