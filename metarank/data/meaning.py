@@ -50,10 +50,12 @@ class Encoder(Saved):
         variable METARANK_CACHE names, or ``metarank`` in the user's cache folder. None: no cache. Vectors of
         an object are never cached.
 
-    Notes ----- Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than
-    the encoder reads is truncated by the encoder. Equal texts are encoded once. The last digits of a vector
-    may change with the machine and the threads of torch, and, where `alone` is false, with the texts that are
-    encoded with it.
+    Notes
+    -----
+    Vectors are brought to unit length. A blank text has the vector 0. A text that is longer than the encoder
+    reads is truncated by the encoder. Equal texts are encoded once. The last digits of a vector may change
+    with the machine and the threads of torch, and, where `alone` is false, with the texts that are encoded
+    with it.
 
     Examples
     --------
