@@ -26,7 +26,7 @@ from written import faults_of
 ROOT = Path(__file__).resolve().parents[2]
 log = logging.getLogger("mkdocs.hooks.metarank")
 
-# Files of the repository that are pages, by their place on the site; those of docs/ keep theirs.
+# Files of the repository that are on the site, by their place there; those of docs/ keep theirs.
 PLACES = {
     "README.md": "index.md",
     "docs/README.md": "pages.md",
@@ -44,7 +44,7 @@ IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 def places() -> dict[str, str]:
     """Where each file of the repository stands on the site."""
     found = dict(PLACES)
-    for path in sorted((ROOT / "docs").rglob("*.md")):
+    for path in sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "pictures").iterdir()]):
         name = path.relative_to(ROOT).as_posix()
         found.setdefault(name, name.removeprefix("docs/"))
     for path in notebooks.BOOKS:

@@ -38,6 +38,16 @@ def test_faults_of_a_site(text, faults, tmp_path):
     assert list(faults_of(tmp_path)) == faults
 
 
+def test_links_and_pictures_of_the_repository_are_those_of_the_site():
+    pytest.importorskip("mkdocs")
+    import hooks
+
+    known = hooks.places()
+    text = "![Flow](docs/pictures/flow.svg) [terms](docs/glossary.md#row) [code](metarank/__init__.py)"
+    shown = "![Flow](pictures/flow.svg) [terms](glossary.md#row) code"
+    assert hooks.turned(text, "index.md", known, {to: name for name, to in known.items()}) == shown
+
+
 def test_a_chart_names_what_it_shows(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     page = (

@@ -37,6 +37,11 @@ def test_help(name):
             assert found(inspect.getdoc(what)) == []
 
 
+def test_headings_of_docstrings_stand_alone():
+    for path in (ROOT / "metarank").rglob("*.py"):
+        assert not re.search(r"[A-Z][a-z]+ -{4,} ", path.read_text()), path
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_commands(command):
     [commands] = build_parser(command)._subparsers._group_actions
