@@ -62,7 +62,7 @@ def main() -> None:
             tab.click("#instance")
             tab.type(TEXT)
             tab.click("#ask")
-            tab.wait("document.querySelector('.why table')")
+            tab.wait("document.querySelectorAll('.why table').length")
             tab.value("document.activeElement.blur()")
             taken(tab, "service")
 

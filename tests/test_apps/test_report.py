@@ -349,6 +349,13 @@ def test_columns_in_plain_words(column, source, text):
     assert reasons(explanation)[0].text.startswith(text)
 
 
+def test_a_source_is_told_by_the_column_that_moved_the_score_most():
+    columns = [("label name: spelling share", 0.5, 0.1), ("label name: share of words", 0.2, -0.1)]
+    columns += [("label name: share of words (relative)", 2.0, -0.4)]
+    (told, *_) = reasons(Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns))
+    assert told.text.startswith("20 % of the words of its description")
+
+
 def test_charts_skip_nan():
     chart = charts.line_chart("k", "y", {1: "1", 3: "3"}, [1, 2, 3], {"a": [0.5, float("nan"), 0.2], "b": []})
     assert [[note for *_, note in marks] for marks in chart["lines"]] == [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from typing import NamedTuple
 
 from metarank.model.answering.explain import BOOST, Explanation, rounded_to_sum
 from metarank.scorers.neighbors.voting import NEAREST
-from metarank.types.feature_table import source_of, unqualified
+from metarank.types.feature_table import RELATIVE, source_of, unqualified
 
 
 class Reason(NamedTuple):
@@ -60,13 +61,19 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     +0.100 1 other source
     +0.800 where the score starts
     """
-    totals: dict[str, float] = {}
+    totals: dict[str, float] = defaultdict(float)
+    of_columns: dict[str, float] = defaultdict(float)
+    for column, _, contribution in explanation.contributions:
+        totals[source_of(column)] += contribution
+        of_columns[column.removesuffix(RELATIVE)] += contribution
+    # A source is told by the column that moved the score most.
+    strongest: dict[str, float] = {}
     sentences: dict[str, str] = {}
-    for column, value, contribution in explanation.contributions:
-        source = source_of(column)
-        totals[source] = totals.get(source, 0.0) + contribution
+    for column, value, _ in explanation.contributions:
+        source, moved = source_of(column), abs(of_columns[column])
         if sentence := _SENTENCES.get(unqualified(column)):
-            sentences.setdefault(source, sentence(value))
+            if moved > strongest.get(source, -1.0):
+                strongest[source], sentences[source] = moved, sentence(value)
         elif column == source != BOOST:
             sentences[source] = f"{column} = {value:.3g}"
     order = sorted(totals, key=lambda source: (-abs(totals[source]), source))
