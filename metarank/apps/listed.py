@@ -14,12 +14,14 @@ from metarank.types.ranking import Ranking
 def listed(
     ranking: Ranking, table: LabelTable, probable: sp.csr_matrix | None, kept: sp.csr_matrix | None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Of each row its labels, best first: label, name, score and, as far as they are known, the probability
-    and whether it is in the label set."""
+    """Of each row its labels, best first: label, name, score and, as far as they are known, the label's own
+    id, the probability and whether it is in the label set."""
     for row, pairs in enumerate(ranking):
         probability, above = _of_row(probable, row), _of_row(kept, row)
         yield [
-            {"label": label, "name": table.shown(label), "score": score}
+            {"label": label}
+            | ({} if table.own_ids is None else {"label_id": table.own_ids[label]})
+            | {"name": table.shown(label), "score": score}
             | ({} if probable is None else {"probability": probability.get(label, 0.0)})
             | ({} if kept is None else {"kept": label in above})
             for label, score in pairs

@@ -201,7 +201,9 @@ class LabelDescriptions(Saved):
             return Y, self
         unknown = [name for name in names if name not in self.table]
         if len(unknown) == len(names):
-            raise ValueError(f"labels must be those of {where}, got none of them, such as {names[0]!r:.80}")
+            raise ValueError(
+                f"labels must have those of {where} by id or name, got none, such as {names[0]!r:.80}"
+            )
         if unknown:
             warnings.warn(
                 f"labels of {where} that the table of labels lacks: {first_few(unknown)}; they are labels "

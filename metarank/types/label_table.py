@@ -82,6 +82,11 @@ class LabelTable:
         return type(self), (self.n_labels, self.names, self.removed, self.ids, self.old_names, self.advice)
 
     @cached_property
+    def own_ids(self) -> Sequence[str] | None:
+        """The ids, if they say more than the names."""
+        return None if self.ids is None or list(self.ids) == list(self.names or ()) else self.ids
+
+    @cached_property
     def _gone(self) -> frozenset[int]:
         return frozenset(int(label) for label in self.removed)
 

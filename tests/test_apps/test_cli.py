@@ -114,6 +114,15 @@ def test_what_to_review_first(work, capsys):
     assert "--goal needs INPUT" in capsys.readouterr().err
 
 
+def test_ids_of_a_vocabulary_are_written(tmp_path, capsys):
+    ds = makers.texts()
+    table = [{"id": f"u{i}", "name": name} for i, name in enumerate(ds.label_names)]
+    MetaRanker(**makers.QUICK).fit(ds, labels=table).save(tmp_path / "m")
+    assert run(["predict", tmp_path / "m", "--text", "salt", "--top", "2", "--format", "csv"]) == 0
+    for line in csv.DictReader(capsys.readouterr().out.splitlines()):
+        assert line["label_id"] == f"u{line['label']}"
+
+
 def test_evaluate_by_slices(work, tmp_path, capsys):
     lines = ["text,labels,source"]
     lines += [f"{text},{'web' if i % 3 else 'book'}" for i, text in enumerate(TABLE.splitlines()[1:] * 6)]

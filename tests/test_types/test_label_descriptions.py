@@ -109,7 +109,7 @@ def test_labels_that_the_table_lacks_are_kept_and_named():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["x", "y"], "labels must be those of Y, got none of them, such as 'x'"),
+        (["x", "y"], "labels must have those of Y by id or name, got none, such as 'x'"),
         (None, "Y must have a column for each of the 3 labels of the table, or names, got 2 columns"),
         (["a", "b"], "Y must name a label by its id if several share the name, got 'b'"),
     ],

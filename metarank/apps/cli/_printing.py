@@ -243,6 +243,7 @@ def write_records(out: IO, form: str, records: Iterable[dict[str, Any]], names: 
         import pyarrow.parquet as pq
 
         types = {"row": pa.int64(), "rank": pa.int32(), "label": pa.int32(), "name": pa.string()}
+        types["label_id"] = pa.string()
         types |= {"score": pa.float32(), "probability": pa.float32(), "without_evidence": pa.bool_()}
         columns = list(zip(*([pair[name] for name in names] for pair in pairs))) or [()] * len(names)
         arrays = [pa.array(column, types.get(name)) for name, column in zip(names, columns)]

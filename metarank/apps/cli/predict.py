@@ -92,7 +92,8 @@ def run(args: argparse.Namespace) -> None:
         if form == "txt":
             _write_text(out, records(), _headings(rows, ids))
         else:
-            names = ["row", *["id"] * (ids is not None), "rank", "label", "name", "score"]
+            names = ["row", *["id"] * (ids is not None), "rank", "label"]
+            names += [*["label_id"] * (model.label_table_.own_ids is not None), "name", "score"]
             names += [
                 *["probability"] * args.probabilities,
                 *["expected_f1"] * args.quality,

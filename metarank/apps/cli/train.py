@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> None:
     labels = None if args.labels is None else read_labels(args.labels)
     if args.vocab is not None:
         labels = read_vocabulary(args.vocab, _language_of_names(args.language))
+        args.options["labels"] = "--vocab"  # in messages
     if args.train is None and labels is None:
         raise ValueError("give TRAIN, or --labels or --vocab to rank labels without training rows")
     dataset, limits = _rows(args)
