@@ -61,7 +61,7 @@ _CHALLENGERS: tuple[Callable[[], Threshold], ...] = (GlobalThreshold, LabelThres
 _STANDARD_ERRORS = 2.0
 _BOOTSTRAPS = 100
 _SELECTION_FOLDS = 5
-_SELECTION_PAIRS = 200_000
+_SELECTION_PAIRS = 500_000
 _REFUSAL = (
     "this model has no training rows, so it has no probabilities and no thresholds: use rank, which orders "
     "the labels, or partial_fit(X, Y), with rows whose labels are known, to train the rest"
@@ -88,7 +88,7 @@ class LearnedThresholds(Saved):
         - subset accuracy: the most probable label set,
 
         unless a threshold learned on the labels alone ("global", "label", "instance") beats it in
-        cross-validation by more than two standard errors (checked up to 200,000 pairs).
+        cross-validation by more than two standard errors (checked up to 500,000 pairs).
     in_order : bool
         Whether no label may be more probable than one above it: neighbours whose calibrated probabilities
         rise share their mean. The scores must be comparable between labels.
@@ -99,7 +99,8 @@ class LearnedThresholds(Saved):
     by_metric_ : dict of metric to Threshold
     held_out_ : dict of metric to (value, low, high)
         Value of each metric on rows that its threshold was not learned on, with the middle 95 % of bootstraps
-        over rows. Present where `threshold="auto"` compared thresholds. Hamming loss is given as a loss.
+        over rows. Empty for fewer than ten rows, and for more than 500,000 pairs. Hamming loss is given as a
+        loss.
     guarantees_ : Guarantees or None
         Recall and precision that can be guaranteed. None where `missed` is not given by row.
     row_quality_ : RowQuality
@@ -189,17 +190,15 @@ class LearnedThresholds(Saved):
             logits = self._ordered(self.calibrator_.cross_fitted_, candidates, scores)
             lists = ScoredLists(candidates, logits, relevant, of_row, missed_of_label)
             judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
-            parts = _parts(lists, judge) if self.threshold == "auto" and relevant.any() else []
+            parts = _parts(lists, judge) if relevant.any() else []
             self.by_metric_, self.held_out_ = {}, {}
             for number, metric in enumerate(METRICS):
                 report(metric, 0.3 + 0.7 * number / len(METRICS))
                 if not relevant.any():
                     nothing = self.by_metric_[metric] = GlobalThreshold()  # which keeps nothing
                     nothing.threshold, nothing.keep_best = np.inf, False
-                elif self.threshold != "auto":
-                    self.by_metric_[metric] = _FAMILIES[self.threshold]().fit(lists, metric)
                 else:
-                    best, values = _choose(metric, lists, parts, seed, drawn)
+                    best, values = _choose(metric, self._rules(metric, lists), lists, parts, seed, drawn)
                     self.by_metric_[metric] = best().fit(lists, metric)
                     if len(values):
                         self.held_out_[metric] = _interval(metric, values)
@@ -208,6 +207,15 @@ class LearnedThresholds(Saved):
             if isinstance(missed, np.ndarray):
                 self.guarantees_ = Guarantees(confidence).fit(lists, missed, drawn, seed)
         return self
+
+    def _rules(self, metric: str, lists: ScoredLists) -> list[Callable[[], Threshold]]:
+        """The default of a metric, and what may replace it."""
+        if self.threshold != "auto":
+            return [_FAMILIES[self.threshold]]
+        if metric == "macro-f1" and lists.candidates.is_full:
+            # Each label has many pairs, enough for a threshold of its own.
+            return [partial(LabelThresholds, _LABEL_SHRINKAGE), *_CHALLENGERS]
+        return [_DEFAULTS[metric], *_CHALLENGERS]
 
     def check_metric(self, optimize: Any) -> str | Costs:
         """The name of the metric, None means "micro-f1", or the costs; ValueError for an unknown name, and
@@ -342,20 +350,18 @@ def _parts(lists: ScoredLists, fold: np.ndarray) -> list[tuple[ScoredLists, Scor
 
 def _choose(
     metric: str,
+    rules: list[Callable[[], Threshold]],
     lists: ScoredLists,
     parts: list[tuple[ScoredLists, ScoredLists, np.ndarray]],
     seed: int,
     group: np.ndarray | None,
 ) -> tuple[Callable[[], Threshold], np.ndarray]:
-    """The default of a metric, or a challenger that clearly beats it on held-out rows.
+    """The first of some rules, or another that clearly beats it on held-out rows.
 
     Also its values there: the metric, and its bootstraps, which draw rows, or groups (n,) where these are
     given; empty without parts.
     """
-    best = _DEFAULTS[metric]
-    if metric == "macro-f1" and lists.candidates.is_full:
-        # Each label has many pairs, enough for a threshold of its own.
-        best = partial(LabelThresholds, _LABEL_SHRINKAGE)
+    best = rules[0]
     if not parts:
         return best, np.zeros(0)
     n = lists.n_rows
@@ -373,7 +379,7 @@ def _choose(
 
     reference = attained = held_out(best)
     most = 0.0
-    for challenger in _CHALLENGERS:
+    for challenger in rules[1:]:
         values = held_out(challenger)
         gain = values - reference
         if gain[0] > max(most, _STANDARD_ERRORS * float(gain[1:].std())):

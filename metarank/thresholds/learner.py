@@ -39,7 +39,7 @@ class ThresholdLearner(Savable):
         one for each label ("half-f1" where not all labels are candidates of all rows), for example-F1 the set
         of greatest expected F1 of each row, for Hamming loss probability 0.5, for subset accuracy the most
         probable set. A threshold learned on the labels alone replaces it where it is better in
-        cross-validation by more than two standard errors (checked up to 200,000 pairs).
+        cross-validation by more than two standard errors (checked up to 500,000 pairs).
     optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a guarantee
         The metric that `predict` optimizes and `score` measures; or "recall>=0.9" or "precision>=0.8" (any
         level): see Notes. `fit` learns the thresholds of all, so `predict` can take another one.

@@ -69,9 +69,12 @@ GIVEN_PAIRS = 200_000
 FEW_PAIRS = 20_000
 # Lists of points, one for each label and fold, are held to fewer: to a choice among several rankers.
 POINT_PAIRS = 500_000
-# And that of the thresholds to this many, with low effort to fewer.
+# And that of the thresholds to this many, with low effort to fewer, but to no fewer than those of so many
+# rows, which guarantees need, unless these are more than the last number of pairs.
 THRESHOLD_PAIRS = 200_000
 FEWER_THRESHOLD_PAIRS = 15_000
+LEAST_THRESHOLD_ROWS = 500
+MOST_THRESHOLD_PAIRS = 500_000
 # With shortlists, held-out rows beyond these add nothing that is worth the fits without their folds: so many
 # rows, or fewer if they have so many relevant pairs, and a least number of rows in any case.
 ENOUGH_ROWS = 4_000

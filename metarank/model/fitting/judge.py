@@ -15,7 +15,7 @@ from metarank.model.fitting import auto
 from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_labels
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
 from metarank.model.known_labels import KnownLabels
-from metarank.ranker.lists import drawn
+from metarank.ranker.lists import drawn_lists
 from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
@@ -103,9 +103,11 @@ def _thresholds(
     candidates, scores, gains = candidates.where(shown), scores[shown], believed[shown]
     labelled = lists.gains[shown]
     most = auto.FEWER_THRESHOLD_PAIRS if options.effort == "low" else auto.THRESHOLD_PAIRS
+    of_rows = auto.LEAST_THRESHOLD_ROWS * candidates.n_pairs // candidates.n_rows
+    most = max(most, min(of_rows, auto.MOST_THRESHOLD_PAIRS))
     if candidates.n_pairs > most:
-        per_row = candidates.n_pairs / candidates.n_rows
-        kept = kept[drawn(len(kept), max(1, int(most / per_row)), options.seed + 2)]
+        kept = kept[drawn_lists(np.diff(candidates.indptr)[kept], most, options.seed + 2)]
+        note(f"thresholds: learned from {len(kept)} of {candidates.n_rows} held-out rows")
     if len(kept) < candidates.n_rows:
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
