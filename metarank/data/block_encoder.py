@@ -320,7 +320,7 @@ class BlocksEncoder(InputEncoder):
         ValueError, TypeError
             If a block is missing, there is one more, or the values break the rule of their kind.
         """
-        given = X.X if isinstance(X, Dataset) and X.X is not None else X
+        given = _rows_in(X)
         only = self.parts[0] if len(self.parts) == 1 else None
         if self.takes_texts and (texts := texts_of(X)) is not None:
             given = {self._own[0].name: texts}
@@ -393,7 +393,7 @@ class BlocksEncoder(InputEncoder):
 
     def texts_in(self, X: Any) -> list[str]:
         """See `InputEncoder.texts_in`."""
-        texts = None if holds_blocks(X) else texts_of(X)
+        texts = None if holds_blocks(X := _rows_in(X)) else texts_of(X)
         return list(self._texts.data_in(self.read(X))) if texts is None and self._texts else texts or []
 
     @property
@@ -481,6 +481,11 @@ class BlocksEncoder(InputEncoder):
         self.transform: FeatureTransform = (
             alone.transform if isinstance(alone, InputEncoder) else FeatureTransform()
         )
+
+
+def _rows_in(X: Any) -> Any:
+    """The features of a Dataset that has some; anything else as it is."""
+    return X.X if isinstance(X, Dataset) and X.X is not None else X
 
 
 def needed_blocks(encoder: InputEncoder) -> list[EncodedBlock]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import makers
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from metarank.model.fitting.auto import Sizes, choose_features
 from metarank.model.fitting.encoding import block_weights
 from metarank.model.fitting.sources import over_blocks
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.names.mentions import NameMentions
 from metarank.scorers.names.words import NameScorer
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
@@ -350,6 +353,14 @@ def test_a_word_in_a_title_is_not_one_in_a_body():
     model = MetaRanker(**makers.QUICK).fit(Blocks.of(X, dict.fromkeys(X, "text")), Y)
     assert model.rank({"title": ["left"], "body": ["right"]}, k=1).labels.item() == 0
     assert model.rank({"title": ["right"], "body": ["left"]}, k=1).labels.item() == 1
+
+
+def test_names_are_found_in_the_fields_of_every_way_in():
+    X = {"title": ["the sea", "a moon", "bread"] * 10, "body": ["salt water", "tides at sea", "baking"] * 10}
+    data = Dataset(X=Blocks.of(X, dict.fromkeys(X, "text")), Y=np.eye(3)[np.arange(30) % 3])
+    data = replace(data, label_names=["sea", "moon", "bread"])
+    model = MetaRanker(shortlister=[NeighborShortlister(), NameMentions()], **makers.QUICK).fit(data)
+    same(model.rank(data, k=3), model.rank(X, k=3))
 
 
 # --- sources and encoders ------------------------------------------------------------
