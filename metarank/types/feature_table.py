@@ -13,7 +13,6 @@ Columns = dict[str, np.ndarray]
 # A column is named "source: what", such as "neighbors: vote of 10". Ends the name of one whose values are
 # standardised within the row's candidates.
 RELATIVE = " (relative)"
-LEGEND = "(relative): in standard deviations from the mean of the row's candidates"
 
 
 def qualified(name: str, part: str) -> str:

@@ -37,7 +37,7 @@ def test_what_is_printed(demo):
     assert values["metarank"] > values["most frequent"]
     for word in ("  found ", "  missed ", "  new "):
         assert word in printed
-    assert re.search(r"words of its description occur in the text [+-]\d", printed)
+    assert re.search(r"words that describe it occur in the text [+-]\d", printed)
     assert f"metarank predict {out / 'model'} --text" in printed
 
 

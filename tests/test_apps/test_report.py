@@ -21,7 +21,6 @@ from metarank.apps.report import Report, charts, dated, measure_report, to_html,
 from metarank.apps.report.content import Reliability
 from metarank.apps.report.evidence import importance
 from metarank.apps.report.examples import Example, typical_rows
-from metarank.apps.report.words import reasons
 from metarank.metrics import Interval
 from metarank.model.answering.answer import read_request
 from metarank.model.answering.explain import Explanation
@@ -292,7 +291,7 @@ def test_typical_rows_are_neither_best_nor_worst():
 def test_reasons_add_up(fitted):
     model, test = fitted
     explanation = model.explain(test.take([0]), 0)
-    told = reasons(explanation, 100)
+    told = explanation.reasons(100)
     assert f"{sum(r.contribution for r in told):.3f}" == f"{explanation.score:.3f}"
     assert any("similar rows carry it" in r.text for r in told)
 
@@ -333,8 +332,12 @@ def test_ticks_are_round_and_inside(top):
         ("label name: spelling share (relative)", "label name", "label name"),
         ("label name: spelling share", "label name", "50 % of the words spelled like its name's"),
         ("neighbors (clicks): vote of 10", "neighbors (clicks)", "5 of the 10 most similar rows carry it"),
-        ("label name in training: log-odds of words", "label name in training", "log-odds of the words"),
-        ("label name: share of words", "label name", "50 % of the words of its description"),
+        (
+            "label name in training: log-odds of words",
+            "label name in training",
+            "the words of its name speak for it",
+        ),
+        ("label name: share of words", "label name", "50 % of the words that describe it"),
         ("PfastreXML trees: log-relevance", "PfastreXML trees", "PfastreXML trees"),
         ("label name: cosine, best name", "label name", "label name"),
         ("label name: number of names found", "label name", "none of its names occur in the text"),
@@ -346,14 +349,14 @@ def test_ticks_are_round_and_inside(top):
 def test_columns_in_plain_words(column, source, text):
     assert source_of(column) == source
     explanation = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], [(column, 0.5, 1.0)])
-    assert reasons(explanation)[0].text.startswith(text)
+    assert explanation.reasons()[0].text.startswith(text)
 
 
 def test_a_source_is_told_by_the_column_that_moved_the_score_most():
     columns = [("label name: spelling share", 0.5, 0.1), ("label name: share of words", 0.2, -0.1)]
     columns += [("label name: share of words (relative)", 2.0, -0.4)]
-    (told, *_) = reasons(Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns))
-    assert told.text.startswith("20 % of the words of its description")
+    (told, *_) = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns).reasons()
+    assert told.text.startswith("20 % of the words that describe it")
 
 
 def test_charts_skip_nan():

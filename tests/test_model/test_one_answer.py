@@ -16,12 +16,10 @@ import pytest
 from metarank import MetaRanker, load, metrics
 from metarank.apps.cli import main
 from metarank.apps.report.content import MODEL, measure_report
-from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
 from metarank.model.answering.answer import read_request
-from metarank.model.answering.explain import BOOST, rounded_to_sum
 from metarank.model.answering.measure import Evaluation
-from metarank.types.feature_table import LEGEND
+from metarank.model.answering.reasons import BOOST, rounded_to_sum
 
 
 class Case(NamedTuple):
@@ -153,14 +151,14 @@ def test_what_is_printed_adds_up_to_the_last_digit(kind):
     for label in model.rank(rows, k=3).labels[1]:
         found = model.explain(rows.take([1]), int(label))
         page = str(found)
-        lines = page[page.index("what makes up the score") :].removesuffix(f"\n  {LEGEND}").splitlines()[1:]
+        lines = page[page.index("what makes up the score") :].splitlines()[1:]
         effects = [int(re.match(r" *([+-]\d+\.\d{3}) ", line)[1].replace(".", "")) for line in lines[:-1]]
         assert lines[-1].strip() == f"={found.score:.3f}"
         assert sum(effects) == round(1000 * found.score)
         if any(column == BOOST for column, _, _ in found.contributions):
             assert sum(BOOST in line for line in lines) == 1
         for n in (1, 3, 100):
-            told = reasons(found, n)
+            told = found.reasons(n)
             assert round(sum(1000 * r.contribution for r in told)) == round(1000 * round(found.score, 3))
 
 
@@ -193,7 +191,7 @@ def test_the_report_says_what_evaluation_says(kind, tmp_path):
     assert titles
     for example in report.examples:
         for _, suggestion in (*example.found, *example.proposed):
-            assert f"{sum(r.contribution for r in reasons(suggestion)):.3f}" == f"{suggestion.score:.3f}"
+            assert f"{sum(r.contribution for r in suggestion.reasons()):.3f}" == f"{suggestion.score:.3f}"
             assert np.float32(suggestion.score) in ranking.scores[:, suggestion.rank - 1]
     sources = [title for title, _ in report.importance.sources]
     assert (BOOST in sources) == (model.thresholds_.scores_per_logit > 0)

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker
-from metarank.apps.report.words import reasons
 from metarank.scorers.neighbors import label_means
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.label_means import LabelMeans, sq_norms
@@ -227,4 +226,4 @@ def test_a_model_with_it_is_explained(kind):
     ds = makers.MAKERS[kind]()
     model = MetaRanker(**{**makers.QUICK, "features": ["tail"]}).fit(ds)
     assert any(COLUMN in name for name in model.feature_columns_)
-    assert "tail classifier" in reasons(model.explain(ds.take([0]), 0))[0].text
+    assert "tail classifier" in model.explain(ds.take([0]), 0).reasons()[0].text

@@ -83,6 +83,20 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
         yield f
 
 
+def headings(rows: Any, ids: list[Any] | None, first: int = 0) -> list[str]:
+    """What stands above each row: a text of the command line, where there are several; of a file the row's
+    number, counted from `first`, its id, and the start of its title or text."""
+    if isinstance(rows, list):
+        return rows if len(rows) > 1 else [""]
+    from metarank.data.blocks import Blocks
+    from metarank.model.fitting.inputs import row_names
+
+    ids = [None] * rows.n_rows if ids is None else ids
+    numbers = [f"row {i}" + ("" if row_id is None else f" ({row_id})") for i, row_id in enumerate(ids, first)]
+    names = row_names(rows, None, rows.X if isinstance(rows.X, Blocks) else None)
+    return numbers if names is None else [f"{n}: {name}" for n, name in zip(numbers, names)]
+
+
 # --- what the library says --------------------------------------------------------
 
 # Parameters whose option has another name; a number of things, n_things, is so many by --things.

@@ -102,14 +102,13 @@ def _metrics(report: Report) -> str:
 
 
 def _example(e: Example) -> str:
-    from metarank.apps.report.words import reasons
 
     lines = [e.title, *_indented(textwrap.shorten(e.text, 150, placeholder=" …"), 2)]
     for word, suggestions in (("found", e.found), ("new", e.proposed)):
         for name, s in suggestions:
             chance = "" if s.probability is None else f"  probability {100 * s.probability:.0f} %"
             lines.append(f"  {word:<7}{s.rank}. {name}{chance}")
-            why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in reasons(s)[:REASONS_ON_TERMINAL])
+            why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in s.reasons()[:REASONS_ON_TERMINAL])
             lines += _indented(why, 11)
     for name, rank in e.missed:
         lines.append(f"  missed {name}  ({f'at rank {rank}' if rank else 'not a candidate, or far down'})")

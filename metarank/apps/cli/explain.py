@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from metarank._util.printable import printable
 from metarank.apps.cli._options import PAIRS, READING, add_options
-from metarank.apps.cli._printing import show
+from metarank.apps.cli._printing import headings, show
 
 _OPTIONS = """
 model input --text
@@ -33,6 +34,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError("--row needs INPUT: leave it out with --text")
     model = load_model(args)
     row: Any
+    heading = ""
     if args.text is not None:
         row, pairs = args.text, pairs_for(model, args, 1)
     else:
@@ -41,7 +43,8 @@ def run(args: argparse.Namespace) -> None:
         if not 0 <= index < dataset.n_rows:
             raise ValueError(f"--row must lie in [0, {dataset.n_rows}), got {index}")
         row, pairs = dataset.take([index]), pairs_for(model, args, dataset.n_rows, index)
+        heading = printable(headings(row, None, index)[0]) + "\n"
     labels = label_ids(model, args.label or (), "--label")
     labels = labels or [int(v) for v in model.rank(row, k=args.top, **pairs).labels[0] if v >= 0]
     pages = [model.explain(row, label, **pairs) for label in labels]
-    show(args.json, [page.to_dict() for page in pages], "\n\n".join(map(str, pages)))
+    show(args.json, [page.to_dict() for page in pages], heading + "\n\n".join(map(str, pages)))

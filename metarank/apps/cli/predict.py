@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from metarank._util.printable import printable
 from metarank.apps.cli._options import LIST_FORMAT, PAIRS, READING, add_options
-from metarank.apps.cli._printing import BINARY, ENDINGS, FORMATS, format_of, write_records, writing
+from metarank.apps.cli._printing import BINARY, ENDINGS, FORMATS, format_of, headings, write_records, writing
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
                 yield {"row": i, **row_id, **expected, "without_evidence": without_evidence, "labels": labels}
 
         if form == "txt":
-            _write_text(out, records(), _headings(rows, ids))
+            _write_text(out, records(), headings(rows, ids))
         else:
             names = ["row", *["id"] * (ids is not None), "rank", "label"]
             names += [*["label_id"] * (model.label_table_.own_ids is not None), "name", "score"]
@@ -116,19 +116,6 @@ def _ids(path: str, dataset: Dataset, encoding: str | None) -> list[Any] | None:
         return None
     numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
     return ids if numbers else [None if i is None or i == "" else str(i) for i in ids]
-
-
-def _headings(rows: Any, ids: list[Any] | None) -> list[str]:
-    """What stands above the labels of each row: a text of the command line, where there are several; of a
-    file the row's number, its id, and the start of its title or text."""
-    if isinstance(rows, list):
-        return rows if len(rows) > 1 else [""]
-    ids = [None] * rows.n_rows if ids is None else ids
-    numbers = [f"row {i}" + ("" if row_id is None else f" ({row_id})") for i, row_id in enumerate(ids)]
-    texts = rows.titles or rows.texts
-    if texts is None:
-        return numbers
-    return [f"{n}: {' '.join(text[:200].split())[:80]}" for n, text in zip(numbers, texts)]
 
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from metarank._util.threads import resolve_n_jobs
 from metarank.model.answering.answer import read_request, words_in
-from metarank.model.answering.explain import BOOST
+from metarank.model.answering.reasons import BOOST
 from metarank.model.estimator import MetaRanker
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import source_of

@@ -13,9 +13,8 @@ from metarank._util.version import __version__
 from metarank.apps.report import charts
 from metarank.apps.report.charts import line_chart, percent
 from metarank.apps.report.content import LENGTH, SHARES, Report
-from metarank.apps.report.words import reasons
 from metarank.metrics import Metric
-from metarank.model.answering.explain import DIGITS
+from metarank.model.answering.reasons import DIGITS
 
 # Figures that are shown by slice; of label frequency those that go with it.
 _BY_SLICE = ("R@10", "R@5", "R@3", "R@1", "P@1", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
@@ -50,7 +49,6 @@ def to_html(report: Report) -> str:
         figures={name: _cells(report, name) for name in names},
         by_slice=_BY_SLICE,
         drawn=_charts(report),
-        reasons=reasons,
         metric=Metric.parse,
         percent=percent,
         charts=charts,

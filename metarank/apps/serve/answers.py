@@ -12,7 +12,6 @@ from fastapi import HTTPException
 
 from metarank.apps.annif.suggestions import scores_in_order
 from metarank.apps.listed import listed
-from metarank.apps.report.words import reasons
 from metarank.apps.serve.instances import InstanceReader, Rows
 from metarank.apps.serve.schema import (
     MOST_EXPLAINED,
@@ -85,9 +84,11 @@ class Answerer:
             explained = [
                 self.model.explain(rows, label, n_neighbors=request.n_neighbors, **limits) for label in labels
             ]
-        in_words = [[reason._asdict() for reason in reasons(one, _N_REASONS)] for one in explained]
         return {
-            "explanations": [{**one.to_dict(), "reasons": told} for one, told in zip(explained, in_words)]
+            "explanations": [
+                {**one.to_dict(), "reasons": [reason._asdict() for reason in one.reasons(_N_REASONS)]}
+                for one in explained
+            ]
         }
 
     def suggest(self, body: bytes) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,20 +12,16 @@ from metarank._util.elementary import log
 from metarank._util.parameters import check_integer
 from metarank._util.printable import ordinal, preformatted, printable
 from metarank.model.answering.answer import Answering, Request, read_request
+from metarank.model.answering.reasons import BOOST, DIGITS, Reason, told
 from metarank.model.fitted import FittedModel
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.scorers.neighbors.prior import PRIOR
 from metarank.types.candidates import Candidates
-from metarank.types.feature_table import LEGEND, RELATIVE
 from metarank.types.view import Features
 
-# The rare-label boost among the columns.
-BOOST = "rare-label boost"
 # The remark about a row without evidence.
 NOTHING_KNOWN = "the model knows nothing about this row: its labels are in order of frequency"
-# Decimal places of scores and their parts, wherever they are printed.
-DIGITS = 3
-# The number of columns on a page.
+# The number of sources on a page.
 _SHOWN = 8
 # The least cosine, and the largest place and share of all labels, at which a label means nearly the same.
 _LEAST_COSINE, _LAST_PLACE, _NEAREST_SHARE = 0.5, 10, 0.01
@@ -58,7 +53,7 @@ class Neighbor:
 class Explanation:
     """The evidence for one pair (instance, label).
 
-    ``base + sum of contributions`` is the score.
+    ``base + sum of contributions`` is the score. `print` sums them up by source, in words.
 
     Attributes
     ----------
@@ -96,10 +91,10 @@ class Explanation:
     >>> print(Explanation(0, "tea", 1, 9, 3.3496, 0.9, [], columns, base=2.0, propensity_weight=0.5))
     tea: rank 1 of 9, score 3.350, probability 0.90
       what makes up the score:
-          +2.000  where it starts
-          +0.800  neighbors: vote of 10 = 0.3
-          +0.750  rare-label boost = 1.5 x 0.5
-          -0.200  label frequency: log share = -4
+          +0.800  3 of the 10 most similar rows carry it
+          +0.750  rare-label boost
+          -0.200  label frequency
+          +2.000  where the score starts
           =3.350
     """
 
@@ -137,59 +132,30 @@ class Explanation:
             near = "means nearly the same as its name" if is_near else "similarity of meaning"
             lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
-            lines.append("  nearest training points with this label:")
+            lines.append("  nearest training rows with this label:")
             lines += [
                 f"    {p.distance:8.4f}  row {p.row}" + (f"  {printable(p.name)}" if p.name else "")
                 for p in self.neighbors
             ]
         lines.append("  what makes up the score:")
-        head = self.contributions[:_SHOWN]
-        head += [part for part in self.contributions[_SHOWN:] if part[0] == BOOST]
-        rest = [part for part in self.contributions if part not in head]
-        width = max((len(column) for column, _, _ in head), default=0)
-        parts = [("where it starts", self.base)]
-        parts += [(f"{column:<{width}} = {self._shown(column, value, c)}", c) for column, value, c in head]
-        if rest:
-            parts.append((f"{len(rest)} more columns", math.fsum(c for _, _, c in rest)))
-        effects = rounded_to_sum([effect for _, effect in parts], self.score)
-        lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
+        lines += [f"    {effect:+8.{DIGITS}f}  {text}" for text, effect in self.reasons(_SHOWN)]
         lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
-        lines += [f"  {LEGEND}"] * any(column.endswith(RELATIVE) for column, _, _ in head)
         return "\n".join(lines)
+
+    def reasons(self, n: int = 3) -> list[Reason]:
+        """What the score is made of, as (text, contribution).
+
+        The n sources of evidence that moved it most, and the boost of rare labels, strongest first; then all
+        others together, and where the score starts. They are rounded so that they add up to the score as it
+        is printed.
+        """
+        name = self.neighbors[0].name if self.neighbors else None
+        nearest = name.split()[0] if name else ""
+        return told(self.contributions, self.base, self.score, nearest, n)
 
     def _repr_html_(self) -> str:
         """The text of `str`, for notebooks."""
         return preformatted(str(self))
-
-    def _shown(self, column: str, value: float, effect: float) -> str:
-        """The value of a column; of the boost also its weight, and the units of the score in a log-odds."""
-        if column != BOOST:
-            return f"{value:.4g}"
-        boost = value * self.propensity_weight
-        units = f"{effect / boost if boost else 1:.4g}"
-        return f"{value:.4g} x {self.propensity_weight:g}" + (f" x {units}" if units != "1" else "")
-
-
-def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
-    """Parts of a total, rounded so that the printed parts add up to the rounded total.
-
-    Each part is within one unit of its last digit (largest remainder method).
-
-    Examples
-    --------
-    >>> rounded_to_sum([0.4444, 0.4444, 0.4444], 1.3332), rounded_to_sum([], 0.0)
-    ([0.445, 0.444, 0.444], [])
-    """
-    unit = 10.0**digits
-    scaled = np.array(parts, np.float64) * unit
-    units = np.floor(scaled)
-    missing = int(round(round(total, digits) * unit) - units.sum())
-    order = np.argsort(units - scaled, kind="stable")
-    if len(parts):
-        for_each, some = divmod(missing, len(parts))
-        units += for_each
-        units[order[:some]] += 1
-    return [float(u) / unit for u in units]
 
 
 def explain_row(

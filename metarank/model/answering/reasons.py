@@ -1,14 +1,21 @@
-"""Meta-features in words a person understands."""
+"""`told`: the meta-features of a pair in words a person understands."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from metarank.model.answering.explain import BOOST, Explanation, rounded_to_sum
+import numpy as np
+
 from metarank.scorers.neighbors.voting import NEAREST
 from metarank.types.feature_table import RELATIVE, source_of, unqualified
+
+# The rare-label boost among the columns.
+BOOST = "rare-label boost"
+# Decimal places of scores and their parts, wherever they are printed.
+DIGITS = 3
 
 
 class Reason(NamedTuple):
@@ -18,6 +25,8 @@ class Reason(NamedTuple):
     contribution: float
 
 
+# Of 0, 1 and -1.
+_SIDES = "neither for nor against", "for", "against"
 # What the value of a column says. A pair without such a column is told the source alone.
 _SENTENCES = {
     "label's nearest rows: 1st cosine distance": lambda v: (
@@ -30,9 +39,11 @@ _SENTENCES = {
     "label centroid: cosine distance": lambda v: (
         f"similarity of the average row that carries it: {1 - v:.2f}"
     ),
-    "label name in training: log-odds of words": lambda v: f"log-odds of the words of its name: {v:.2f}",
+    "label name in training: log-odds of words": lambda v: (
+        f"the words of its name speak {_SIDES[int(np.sign(round(v, 1)))]} it (log-odds {v:.1f})"
+    ),
     "label name: share of words": lambda v: (
-        f"{100 * v:.0f} % of the words of its description occur in the text"
+        f"{100 * v:.0f} % of the words that describe it occur in the text"
     ),
     "label name: spelling share": lambda v: (
         f"{100 * v:.0f} % of the words spelled like its name's occur in the text"
@@ -43,18 +54,22 @@ _SENTENCES = {
 }
 
 
-def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
-    """What the score is made of, in words, rounded so that it adds up to the score as it is printed.
+def told(
+    contributions: Sequence[tuple[str, float, float]], base: float, score: float, nearest: str, n: int
+) -> list[Reason]:
+    """What a score is made of, in words, rounded so that it adds up to the score as it is printed.
 
     The n sources that moved it most, standardised columns counted with their source, and the boost of rare
     labels, strongest first; then all others together, and where the score starts.
+
+    `contributions` are (column, value, contribution), `nearest` is the first word of the nearest row with the
+    label.
 
     Examples
     --------
     >>> columns = [("neighbors: vote of 10", 0.3, 0.8), ("neighbors: vote of 10 (relative)", 2.1, 0.5)]
     >>> columns += [("label frequency: log share", -4.0, -0.2), ("kernel SVM: margin", 1.0, 0.1)]
-    >>> e = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns, base=0.8)
-    >>> for reason in reasons(e, 2):
+    >>> for reason in told(columns, 0.8, 2.0, "", 2):
     ...     print(f"{reason.contribution:+.3f} {reason.text}")
     +1.300 3 of the 10 most similar rows carry it
     -0.200 label frequency
@@ -63,17 +78,18 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     """
     totals: dict[str, float] = defaultdict(float)
     of_columns: dict[str, float] = defaultdict(float)
-    for column, _, contribution in explanation.contributions:
+    for column, _, contribution in contributions:
         totals[source_of(column)] += contribution
         of_columns[column.removesuffix(RELATIVE)] += contribution
     # A source is told by the column that moved the score most.
     strongest: dict[str, float] = {}
     sentences: dict[str, str] = {}
-    for column, value, _ in explanation.contributions:
+    for column, value, _ in contributions:
         source, moved = source_of(column), abs(of_columns[column])
         if sentence := _SENTENCES.get(unqualified(column)):
             if moved > strongest.get(source, -1.0):
-                strongest[source], sentences[source] = moved, sentence(value)
+                part = source[len(source.partition(" (")[0]) :]
+                strongest[source], sentences[source] = moved, sentence(value) + part
         elif column == source != BOOST:
             sentences[source] = f"{column} = {value:.3g}"
     order = sorted(totals, key=lambda source: (-abs(totals[source]), source))
@@ -82,12 +98,32 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     for source in order:
         if source in shown:
             text = sentences.get(source, source)
-            if source == NEAREST and explanation.neighbors and explanation.neighbors[0].name:
-                text += f" ({explanation.neighbors[0].name.split()[0]} …)"
-            parts.append((text, totals[source]))
+            parts.append((f"{text} ({nearest} …)" if source == NEAREST and nearest else text, totals[source]))
     others = [totals[source] for source in order if source not in shown]
     if others:
         parts.append((f"{len(others)} other source{'s' * (len(others) > 1)}", math.fsum(others)))
-    parts.append(("where the score starts", explanation.base))
-    rounded = rounded_to_sum([effect for _, effect in parts], explanation.score)
+    parts.append(("where the score starts", base))
+    rounded = rounded_to_sum([effect for _, effect in parts], score)
     return [Reason(text, effect) for (text, _), effect in zip(parts, rounded)]
+
+
+def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
+    """Parts of a total, rounded so that the printed parts add up to the rounded total.
+
+    Each part is within one unit of its last digit (largest remainder method).
+
+    Examples
+    --------
+    >>> rounded_to_sum([0.4444, 0.4444, 0.4444], 1.3332), rounded_to_sum([], 0.0)
+    ([0.445, 0.444, 0.444], [])
+    """
+    unit = 10.0**digits
+    scaled = np.array(parts, np.float64) * unit
+    units = np.floor(scaled)
+    missing = int(round(round(total, digits) * unit) - units.sum())
+    order = np.argsort(units - scaled, kind="stable")
+    if len(parts):
+        for_each, some = divmod(missing, len(parts))
+        units += for_each
+        units[order[:some]] += 1
+    return [float(u) / unit for u in units]
