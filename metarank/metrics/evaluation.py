@@ -34,8 +34,8 @@ def evaluate(
     Parameters
     ----------
     Y_true : (n, L) array or sparse matrix, `metarank.data.Dataset`, or `metarank.metrics.relevance.Relevance`
-        Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
-        `Ranking` or of label sets with names; unknown labels count as missed, with a warning.
+        Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by id or name with those
+        of a `Ranking` or of label sets with names; unknown labels count as missed, with a warning.
         Columns of tables are matched by name with those of a table of scores or sets, or with a `Ranking`.
         Otherwise labels are in the order of the scores.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
@@ -50,7 +50,7 @@ def evaluate(
         labels.
     Y_pred : (n, L) array or sparse matrix of 0 and 1, or n lists of names, optional
         The input of metrics of label sets. With a `Dataset` with label names they are matched by name: lists,
-        or a matrix by its attribute `label_names`, which `predict` sets.
+        or a matrix by its attributes `label_names` and `label_ids`, which `predict` sets.
     scale : float, optional
         For the regression metrics: the relevance that counts as 1, such as the greatest of the *training*
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.

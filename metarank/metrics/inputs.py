@@ -58,8 +58,8 @@ class Inputs:
         n_jobs: int | None = None,
     ) -> None:
         check_same_order(Y_true=Y_true, scores=scores, Y_pred=Y_pred)
-        known = scores.label_names if isinstance(scores, Ranking) else None
-        order = known or [name for name, _ in table_columns(Y_true) or ()]
+        known = scores.label_table if isinstance(scores, Ranking) else None
+        order = (known and known.names) or [name for name, _ in table_columns(Y_true) or ()]
         scores, Y_pred = in_order(scores, order), in_order(Y_pred, order)
         Y_pred, known = named_sets(Y_pred, Y_true, known)
         of_labels = Relevance.of(Y_true, known)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.types.containers import table_columns
-from metarank.types.label_table import relabeled
+from metarank.types.label_table import LabelTable, relabeled
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,36 +36,38 @@ class Relevance:
     removed: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, Y_true: Any, known: Sequence[str] | None = None) -> Relevance:
+    def of(cls, Y_true: Any, known: LabelTable | None = None) -> Relevance:
         """Relevances as they are given, or those of a `Dataset` or a table with columns named as labels.
 
-        The latter stand at the places of the labels of what is judged, where both have names, with a
+        The latter stand at the places of the labels of what is judged, where both have ids or names, with a
         warning of labels that are not `known` there.
 
         Raises
         ------
         ValueError
-            If two labels that are relevant for some row share a name, or two of the ranking's do.
+            If two labels that are relevant for some row share a name, or have one that several of the answer
+            share.
         """
         if isinstance(Y_true, Relevance):
             return Y_true
-        if known is not None and (columns := dict(table_columns(Y_true) or ())).keys() & {*known}:
+        columns = {} if known is None else dict(table_columns(Y_true) or ())
+        if known is not None and columns.keys() & {*(known.names or ()), *(known.ids or ())}:
             Y, names = sp.csr_matrix(np.column_stack(list(columns.values()))), list(columns)
         elif hasattr(Y_true, "Y") and hasattr(Y_true, "label_names"):
             Y, names = sp.csr_matrix(Y_true.Y), Y_true.label_names
         else:
             return cls(Y_true)
-        if known is None or names is None or list(names) == list(known):
+        if known is None or names is None or list(names) == list(known.names or ()):
             return cls(Y)
-        relevant = [names[label] for label in np.unique(Y.indices)]
-        for what, some in (("the answer", known), ("Y_true", relevant)):
-            if len(set(some)) < len(some):
-                twice = next(name for i, name in enumerate(some) if name in some[:i])
-                raise ValueError(
-                    f"{what} must have labels of different names to be matched by name, got {twice!r} twice"
-                )
-        place = {name: label for label, name in enumerate(known)}
-        out = cls.placed(Y, np.array([place.get(name, -1) for name in names], np.int64), names, len(known))
+        used = np.unique(Y.indices)
+        relevant = [names[label] for label in used]
+        if len(set(relevant)) < len(relevant):
+            twice = next(name for i, name in enumerate(relevant) if name in relevant[:i])
+            raise ValueError(
+                f"Y_true must have labels of different names to be matched by name, got {twice!r} twice"
+            )
+        place = known.places(names, "Y_true", used, are_columns=False)
+        out = cls.placed(Y, place, names, known.n_labels)
         if out.unknown:
             message = out.missed("that the answer does not know", out.unknown, out.n_unknown_pairs)
             warnings.warn(message, stacklevel=outside())
@@ -110,7 +112,7 @@ class Relevance:
         return "; ".join(
             self.missed(what, names, n_pairs)
             for what, names, n_pairs in (
-                ("not in the training data", self.unknown, self.n_unknown_pairs),
+                ("that the model does not know", self.unknown, self.n_unknown_pairs),
                 ("removed from the model", of_removed, self.n_removed_pairs),
             )
             if names
@@ -130,10 +132,10 @@ def in_order(table: Any, names: Sequence[str]) -> Any:
     return np.column_stack([columns[n] for n in names]) if columns and columns.keys() == {*names} else table
 
 
-def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
-    """Label sets, lists of names as a matrix, and the names of its columns where they are known.
+def named_sets(Y_pred: Any, Y_true: Any, known: LabelTable | None) -> tuple[Any, LabelTable | None]:
+    """Label sets, lists of names as a matrix, and the labels of its columns where they are known.
 
-    `known` are the names of the labels of a ranking that is judged beside them.
+    `known` are the labels of a ranking that is judged beside them.
 
     Raises
     ------
@@ -142,15 +144,29 @@ def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[A
     """
     names = getattr(Y_true, "label_names", None)
     if _holds_names(Y_pred):
-        columns_of = names if known is None else known
-        if columns_of is None:
+        if known is None and names is None:
             raise ValueError("Y_pred holds names, so Y_true must be a data set whose labels have names")
-        place = {name: label for label, name in enumerate(columns_of)}
-        columns = [[place.setdefault(str(name), len(place)) for name in {*row}] for row in Y_pred]
-        indptr = np.cumsum([0, *map(len, columns)])
+        table = LabelTable(len(names or ()), names) if known is None else known
+        n, found = table.n_labels, sorted({str(name) for row in Y_pred for name in row})
+        place = table.places(found, "Y_pred", range(len(found)), are_columns=False)
+        new = np.flatnonzero(place < 0)
+        if len(new) == len(found):
+            warnings.warn(
+                f"Y_pred must hold names of labels, got none, such as {found[0]!r:.80}; the matrix from "
+                "`predict` is matched by ids too",
+                stacklevel=outside(),
+            )
+        place[new] = n + np.arange(len(new))
+        more, at = [found[i] for i in new], dict(zip(found, place.tolist()))
+        columns = [[at[name] for name in {*map(str, row)}] for row in Y_pred]
         ids = np.array([label for row in columns for label in row], np.int64)
-        return sp.csr_matrix((np.ones(len(ids)), ids, indptr), (len(columns), len(place))), list(place)
-    known = getattr(Y_pred, "label_names", None) or known
+        out = LabelTable(
+            n + len(more), [*(table.names or [""] * n), *more], ids=table.ids and [*table.ids, *more]
+        )
+        indptr = np.cumsum([0, *map(len, columns)])
+        return sp.csr_matrix((np.ones(len(ids)), ids, indptr), (len(columns), out.n_labels)), out
+    if (own := getattr(Y_pred, "label_names", None)) is not None:
+        known = LabelTable(Y_pred.shape[1], own, ids=getattr(Y_pred, "label_ids", None))
     if Y_pred is not None and known is None and names is not None:
         raise ValueError(
             "Y_pred must have label_names, as from `predict`, or be lists of names, to match a data set by "
@@ -160,5 +176,5 @@ def named_sets(Y_pred: Any, Y_true: Any, known: Sequence[str] | None) -> tuple[A
 
 
 def _holds_names(Y_pred: Any) -> bool:
-    rows = Y_pred if isinstance(Y_pred, (list, tuple)) else ()
+    rows = Y_pred if isinstance(Y_pred, (list, tuple)) or getattr(Y_pred, "ndim", 0) == 1 else ()
     return any(isinstance(name, str) for row in rows if isinstance(row, (list, tuple, set)) for name in row)

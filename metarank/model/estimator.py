@@ -126,8 +126,8 @@ class MetaRanker(Learned, Savable):
     held_out_quality_ : dict of str to (value, low, high)
         Held-out estimates of P@1, P@5, nDCG@5, MAP and metrics of label sets on new rows, with 95 %
         intervals, measured on training rows that the model did not see. Macro-F1 is over the labels of these
-        rows. `choices_` has the number of rows, and the share of their labels that no other fold has. The
-        estimates do not change when labels or rows are added.
+        rows. `choices_` has the number of rows, and the share of their labels that have no row in another
+        fold. The estimates do not change when labels or rows are added.
     choices_ : list of str
         What "auto" and cross-validation chose, and why, one line each.
     inv_propensity_ : float64 array (L,)
@@ -447,7 +447,7 @@ class MetaRanker(Learned, Savable):
     ) -> Any:
         """Label sets, CSR (n, L) of 0/1, by the learned thresholds; empty in rows without evidence.
 
-        The attribute `label_names` of the matrix holds the names of its columns, or None.
+        The attributes `label_names` and `label_ids` of the matrix hold those of its columns, or None.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class MetaRanker(Learned, Savable):
         quality = self.fitted_.expected_quality(scored, kept) if return_quality else None
         out: Any = names_in_order(scored, kept, self.label_table_) if return_names else kept
         if not return_names:
-            kept.label_names = self.label_names_
+            kept.label_names, kept.label_ids = self.label_names_, self.label_table_.ids
         return out if quality is None else (out, quality)
 
     def _answers(

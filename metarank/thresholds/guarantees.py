@@ -200,7 +200,9 @@ class Guarantees(Saved):
             raise ValueError(
                 f"optimize: {wish} cannot be guaranteed with confidence {self.confidence:g} from "
                 f"{self.n_rows} rows; the best possible is "
-                f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}"
+                f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}. More training rows allow more"
+                + ", and so does a greater shortlist_size"
+                * (wish.of == "recall" and self.unseen > 0)
             )
 
     def keep(self, lists: ScoredLists, wish: Wish) -> np.ndarray:

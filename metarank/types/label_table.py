@@ -107,6 +107,8 @@ class LabelTable:
         for name in [name for name in ids if not name.strip()]:
             del ids[name]
             shared.pop(name, None)
+        for labels in shared.values():  # as they are shown
+            ids |= {self._told_apart(label): label for label in labels}
         for label, text in enumerate(self.ids or ()):
             ids[text] = label
             shared.pop(text, None)
@@ -208,11 +210,16 @@ class LabelTable:
         return out
 
     def name_of(self, label: int) -> str | None:
-        """The name as a person reads it, with the id where several labels have it; None without a name."""
+        """The name as a person reads it, with the label's own id, else its place, where several labels have
+        it; None without a name."""
         name = "" if self.names is None else self.names[label]
         if not name.strip():
             return None
-        return f"{name} (id {label})" if name in self._index[1] else name
+        return self._told_apart(label) if name in self._index[1] else name
+
+    def _told_apart(self, label: int) -> str:
+        own = f"id {label}" if self.own_ids is None else self.own_ids[label]
+        return f"{(self.names or ())[label]} ({own})"
 
     def shown(self, label: int) -> str:
         """A label in a list: its name, as `name_of`, else its id."""

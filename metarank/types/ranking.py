@@ -175,10 +175,15 @@ class Ranking:
     def names(self) -> NDArray[np.object_]:
         """Object array (n, k) of the labels' names, None for the padding.
 
-        If several labels share a name, it is given with the id, as in "tree (id 7)". A label without a name
-        is given as its id. Each access makes a new array.
+        If several labels share a name, it is given with that of `label_ids`, or as "tree (id 7)". A label
+        without a name is given as its id. Each access makes a new array.
         """
-        return self._shown(LabelTable(self.n_labels, self.label_names).shown)
+        return self._shown(self.label_table.shown)
+
+    @property
+    def label_table(self) -> LabelTable:
+        """The labels by name and by id."""
+        return LabelTable(self.n_labels, self.label_names, ids=self.label_ids)
 
     @property
     def ids(self) -> NDArray[np.object_]:

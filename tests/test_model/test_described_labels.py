@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 
 import makers
@@ -14,6 +15,7 @@ import pytest
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import main
 from metarank.data import LabelDescriptions, to_parquet
+from metarank.model.answering.measure import Evaluation
 
 # The texts know nothing of the words of the names, but of those of the alternative ones.
 TABLE = LabelDescriptions(
@@ -68,6 +70,24 @@ def test_a_ranking_has_names_and_ids(tmp_path):
     plain = makers.fitted("texts").rank(makers.texts(), k=2)
     assert plain.ids.tolist() == plain.labels.tolist()
     assert "label_id" not in plain.to_frame()
+
+
+def test_a_data_set_of_ids_is_judged_by_ids():
+    """Also where two labels share a name, which is then shown with the id."""
+    model, rows = model_of(), Dataset(texts=DATA.texts, Y=Y)
+    names, ranking, kept = ["P@1", "MAP"], model.rank(rows, k=5), model.predict(rows)
+    expected = Evaluation(model, rows, rows).values([*names, "micro-F1"])
+    assert metrics.evaluate(rows, ranking, names) == pytest.approx({n: expected[n] for n in names})
+    by_sets = {"micro-F1": pytest.approx(expected["micro-F1"])}
+    assert metrics.evaluate(rows, None, ["micro-F1"], Y_pred=kept) == by_sets
+    listed = pd.Series(model.predict(rows, return_names=True))
+    assert metrics.evaluate(rows, ranking, ["micro-F1"], Y_pred=listed) == by_sets
+    with pytest.warns(UserWarning, match="got none, such as 'baking'"):
+        assert metrics.evaluate(rows, None, ["micro-F1"], Y_pred=list(listed)) == {"micro-F1": 0}
+    shared = replace(ranking, label_names=["tree", "tree", *TABLE.names[2:]])
+    assert shared.label_table.name_of(1) == "tree (p1)"
+    assert shared.label_table.id_of("tree (p1)", "label") == 1
+    assert metrics.evaluate(rows, shared, names) == metrics.evaluate(rows, ranking, names)
 
 
 @pytest.mark.parametrize("of", ["names", "ids"])

@@ -54,7 +54,7 @@ def test_label_frequency_is_that_of_the_training_rows(fitted):
 def test_unknown_labels_have_no_training_row(fitted):
     model, _, test = fitted
     more = data.Dataset(test.X, np.hstack([test.Y.toarray(), np.ones((50, 1))]))
-    with pytest.warns(UserWarning, match="not in the training data"):
+    with pytest.warns(UserWarning, match="that the model does not know"):
         found = Evaluation(model, test.X, more).values(["R@3"], slices="label frequency")
     assert found["none"]["R@3"] == 0
 

@@ -71,13 +71,13 @@ def test_missed_in_every_metric(name):
     train = makers.MAKERS[name]()
     unseen = inv_propensity(sp.csr_matrix((train.n_rows, 1)))[0]
     expected = by_hand(model, rows, lists, unseen)
-    with pytest.warns(UserWarning, match=r"training data: 2 \('moon', 'star'\), in 6 of .* count as missed"):
+    with pytest.warns(UserWarning, match=r"does not know: 2 \('moon', 'star'\), in 6 of .* count as missed"):
         found = Evaluation(model, rows, lists).values(METRICS)
     assert found == pytest.approx(expected, rel=1e-6)
     known = Evaluation(model, rows, rows.Y).values(METRICS)
     assert found["R@2"] < known["R@2"]
     assert found["macro-F1"] == pytest.approx(known["macro-F1"] * model.n_labels_ / (model.n_labels_ + 2))
-    with pytest.warns(UserWarning, match="not in the training data: 2"):
+    with pytest.warns(UserWarning, match="that the model does not know: 2"):
         assert model.score(rows.texts if rows.X is None else rows.X, lists) == pytest.approx(expected["MAP"])
 
 
@@ -94,7 +94,7 @@ def test_the_same_by_every_container():
         assert found.unknown == expected.unknown
         assert (found.Y != expected.Y).nnz == 0
     dataset = Dataset(texts=rows.texts, Y=Y, label_names=names)
-    with pytest.warns(UserWarning, match="not in the training data: 2"):
+    with pytest.warns(UserWarning, match="that the model does not know: 2"):
         assert model.score(dataset) == model.score(rows.texts, series)
 
 
@@ -115,7 +115,7 @@ def test_known_labels_are_measured_as_ever_and_without_a_word():
 def test_integers_are_names_where_they_were():
     X, lists = makers.dense(30).X, [[7 + i % 2, 100] for i in range(30)]
     model = MetaRanker(**makers.QUICK).fit(X, lists)
-    with pytest.warns(UserWarning, match=r"not in the training data: 1 \('9'\), in 1 of 60"):
+    with pytest.warns(UserWarning, match=r"that the model does not know: 1 \('9'\), in 1 of 60"):
         model.score(X, [*lists[:-1], [9, 7]])
     places = MetaRanker(**makers.QUICK).fit(X, [[i % 2] for i in range(30)], n_labels=2)
     with pytest.raises(ValueError, match=r"ids in \[0, 2\), got 2"):
@@ -127,10 +127,10 @@ def test_cross_validation_of_a_long_tail():
     words = [f"word{i}" for i in range(12)]
     frame = pd.DataFrame({"text": [" ".join(rng.choice(words, 4)) for _ in range(36)]})
     frame["tags"] = [[text.split()[0], f"once {i}"] for i, text in enumerate(frame.text)]
-    with pytest.warns(UserWarning, match="not in the training data") as caught:
+    with pytest.warns(UserWarning, match="that the model does not know") as caught:
         values = cross_val_score(MetaRanker(**makers.QUICK), frame.text, frame.tags, cv=2)
     assert np.isfinite(values).all()
-    assert len([w for w in caught if "not in the training data" in str(w.message)]) == 2  # one per fold
+    assert len([w for w in caught if "that the model does not know" in str(w.message)]) == 2  # one per fold
     # A half of what is to be found is new in each fold.
     assert (values > 0).all()
     assert (values < 0.6).all()
@@ -167,7 +167,7 @@ def test_command_line_and_report(format, tmp_path, capsys):
     found = json.loads(said.out)
     assert (found.pop("unknown_labels"), found.pop("unknown_pairs")) == (2, 6)
     assert (found.pop("removed_labels"), found.pop("removed_pairs")) == (0, 0)
-    assert said.err.count("not in the training data") == 1
+    assert said.err.count("that the model does not know") == 1
     assert f"2 ({named}), in 6 of" in said.err
     relevance = aligned_relevance(model.fitted_, test)
     assert found.pop("surest_rows")["100%"]["rows"] == 1
@@ -175,10 +175,10 @@ def test_command_line_and_report(format, tmp_path, capsys):
     assert found == pytest.approx(Evaluation(model, test, relevance).values(names))
     report = measure_report(model, test, baselines={}, n_examples=2)
     assert report.metrics["metarank"]["micro-F1"].value == pytest.approx(found["micro-F1"])
-    assert any("not in the training data: 2" in note for note in report.notes)
+    assert any("that the model does not know: 2" in note for note in report.notes)
     assert main(["report", *evaluate[1:3], "--quiet", "--out", str(tmp_path / "r.html")]) == 0
-    assert capsys.readouterr().err.count("not in the training data") == 1
-    assert "not in the training data: 2" in (tmp_path / "r.html").read_text()
+    assert capsys.readouterr().err.count("that the model does not know") == 1
+    assert "that the model does not know: 2" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _note_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
         own = counts[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices]
         share = np.mean(own == counts.sum(axis=0)[Y.indices])
         if share:
-            unseen = f"; a share of {share:.3f} of their labels is only in their fold and counts as missed"
+            unseen = f"; a share of {share:.3f} of their labels has no row in another fold"
     note(f"held-out estimates: of {len(rows)} rows{unseen}; macro-F1 is over the labels of these rows")
 
 
