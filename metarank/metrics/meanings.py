@@ -51,6 +51,8 @@ MEANINGS: Final[dict[str, str]] = {
     "macro-F1": "the balance of precision and recall of each label, averaged over labels, which weigh the "
     "same",
     "example-F1": "the balance of precision and recall of each row's label set, averaged over rows",
+    "example-precision": "the share of a row's label set that is relevant, averaged over rows with a set",
+    "example-recall": "the share of a row's relevant labels that are in its set, averaged over rows",
     "Hamming": "the share of decisions, one for each row and label, that are wrong",
     "subset-accuracy": "the share of rows whose whole label set is right",
     "LabelCoverage": "the share of labels that are predicted for some row, rightly or not",

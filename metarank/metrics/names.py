@@ -72,6 +72,8 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "micro-F1": Definition("none", "sets", sets.micro_f1_rows),
     "macro-F1": Definition("none", "sets", sets.macro_f1_rows),
     "example-F1": Definition("none", "sets", sets.example_f1_rows),
+    "example-precision": Definition("none", "sets", sets.example_precision_rows),
+    "example-recall": Definition("none", "sets", sets.example_recall_rows),
     "Hamming": Definition("none", "sets", sets.hamming_rows, greater_is_better=False),
     "subset-accuracy": Definition("none", "sets", sets.subset_accuracy_rows),
     "LabelCoverage": Definition("none", "sets", sets.label_coverage_rows),

@@ -45,8 +45,7 @@ class Relevance:
         Raises
         ------
         ValueError
-            If two labels that are relevant for some row share a name, or have one that several of the answer
-            share.
+            If a label that is relevant for some row has a name that several of the answer share.
         """
         if isinstance(Y_true, Relevance):
             return Y_true
@@ -59,14 +58,7 @@ class Relevance:
             return cls(Y_true)
         if known is None or names is None or list(names) == list(known.names or ()):
             return cls(Y)
-        used = np.unique(Y.indices)
-        relevant = [names[label] for label in used]
-        if len(set(relevant)) < len(relevant):
-            twice = next(name for i, name in enumerate(relevant) if name in relevant[:i])
-            raise ValueError(
-                f"Y_true must have labels of different names to be matched by name, got {twice!r} twice"
-            )
-        place = known.places(names, "Y_true", used, are_columns=False)
+        place = known.places(names, "Y_true", np.unique(Y.indices), are_columns=False)
         out = cls.placed(Y, place, names, known.n_labels)
         if out.unknown:
             message = out.missed("that the answer does not know", out.unknown, out.n_unknown_pairs)

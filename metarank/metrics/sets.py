@@ -88,6 +88,34 @@ def example_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
     return mean(_f1(hits, predicted + relevant, empty=1.0))
 
 
+def example_precision_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Share of a row's predicted labels that are relevant, averaged over rows with any: example-precision.
+
+    Examples
+    --------
+    >>> from metarank.metrics import evaluate
+    >>> Y, sets = [[1, 0, 1], [0, 1, 0]], [[1, 1, 0], [0, 0, 0]]
+    >>> evaluate(Y, None, ["example-precision"], Y_pred=sets)["example-precision"]
+    0.5
+    """
+    hits, predicted, _ = _row_counts(inputs)
+    return mean(_f1(hits, 2 * predicted, empty=np.nan))
+
+
+def example_recall_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Share of a row's relevant labels that are predicted, averaged over rows with any: example-recall.
+
+    Examples
+    --------
+    >>> from metarank.metrics import evaluate
+    >>> Y, sets = [[1, 0, 1], [0, 0, 0]], [[1, 1, 0], [0, 0, 0]]
+    >>> evaluate(Y, None, ["example-recall"], Y_pred=sets)["example-recall"]
+    0.5
+    """
+    hits, _, relevant = _row_counts(inputs)
+    return mean(_f1(hits, 2 * relevant, empty=np.nan))
+
+
 def hamming_rows(inputs: Inputs, k: None = None) -> Statistics:
     """Share of the n L decisions that are wrong: Hamming.
 

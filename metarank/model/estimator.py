@@ -7,6 +7,7 @@ which the stages of a model are fitted, `answer` the order in which they answer.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from metarank._util.modules import outside
 from metarank._util.parameters import RandomState, as_fitted, check_real, one_target, remembered, seed_of
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
@@ -51,6 +53,7 @@ from metarank.persist.spec import Spec
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.thresholds.costs import Costs
+from metarank.thresholds.guarantees import parse_wish
 from metarank.thresholds.set_sizes import ANY_SIZE, SetSizes
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.suggested import MissingLabel, ReviewPair, check_goal, review_pairs
@@ -463,7 +466,8 @@ class MetaRanker(Learned, Savable):
             Return a list of names for each row instead, in the order of `rank`.
         at_least, at_most : int
             The least and greatest number of labels of a row, its best ones, whatever the threshold. With
-            them a guarantee holds only for recall under `at_least`.
+            them a guarantee holds only for recall under `at_least`, with `allowed` not at all: a warning says
+            so.
         return_quality : bool
             Return a pair instead: the label sets, and the expected "precision", "recall" and "f1" of each, a
             dict of float32 arrays (n,), which show the surest rows. `metarank evaluate` compares them with
@@ -473,9 +477,8 @@ class MetaRanker(Learned, Savable):
         for name, asked in (("return_names", return_names), ("return_quality", return_quality)):
             if not isinstance(asked, (bool, np.bool_)):
                 raise TypeError(f"{name} must be True or False, got {asked!r:.80}")
-        sizes, metric = SetSizes(at_least, at_most), self.thresholds_.check_metric(optimize)
-        if isinstance(metric, Costs):
-            metric = metric.check(self.n_labels_, self.label_names_)
+        sizes = SetSizes(at_least, at_most)
+        metric = self._metric(optimize, sizes, limits)
         scored = self._score_rows(X, **limits)
         kept = self.fitted_.label_sets(scored, metric, sizes)
         quality = self.fitted_.expected_quality(scored, kept) if return_quality else None
@@ -498,6 +501,8 @@ class MetaRanker(Learned, Savable):
         """The results of `rank`, `predict_proba` and `predict` from scores computed once; None for those not
         requested. `limits` holds `exclude`, `allowed`, `candidates`, `pair_features` and `known`.
         """
+        wanted = optimize is not None or sizes or quality
+        metric = self._metric(optimize, sizes, limits) if wanted else ""
         scored = listed = self._score_rows(X, 1, weight, **limits)
         k = min(check_k(k), self.n_labels_)
         # Lists that are completed to k labels differ from those of `predict`.
@@ -505,10 +510,21 @@ class MetaRanker(Learned, Savable):
             listed = self._score_rows(X, k, weight, **limits)
         known = self.fitted_.probability_matrix(scored) if probabilities else None
         kept = worth = None
-        if optimize is not None or sizes or quality:
-            kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize), sizes)
+        if wanted:
+            kept = self.fitted_.label_sets(scored, metric, sizes)
             worth = self.fitted_.expected_quality(scored, kept) if quality else None
         return Answers(ranking_of(listed, k), known, kept, worth)
+
+    def _metric(self, optimize: Any, sizes: SetSizes, limits: Any) -> str | Costs:
+        """What label sets are made for; warns of a guarantee that does not hold."""
+        metric = self.thresholds_.check_metric(optimize)
+        if isinstance(metric, Costs):
+            return metric.check(self.n_labels_, self.label_names_)
+        void = ["allowed"] * (limits.get("allowed") is not None) + ["at_most"] * (sizes.at_most is not None)
+        void += ["at_least"] * bool(sizes.at_least and not metric.startswith("recall"))
+        if void and parse_wish(metric):
+            warnings.warn(f"optimize: {metric} is not guaranteed with {void[0]}", stacklevel=outside())
+        return metric
 
     def _check_is_fitted(self) -> None:
         if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage
@@ -631,7 +647,7 @@ class MetaRanker(Learned, Savable):
         """
         self._check_is_fitted()
         k, goal = check_k(k), check_goal(goal)
-        metric = self.thresholds_.check_metric(optimize)
+        metric = self._metric(optimize, ANY_SIZE, limits)
         check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
         if isinstance(X, Dataset) and X.n_labels:
             if Y is not None:

@@ -393,8 +393,6 @@ class FittedModel(Saved):
         self, scored: Sequence[Scored], metric: str | Costs, sizes: SetSizes = ANY_SIZE
     ) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""
-        if isinstance(metric, Costs):
-            metric = metric.check(self.n_labels, self.label_names)
         kept = [s.candidates.where(self.kept(s, metric, sizes)) for s in scored]
         return sp.vstack([c.to_csr(np.ones(c.n_pairs, np.int8)) for c in kept], format="csr")
 

@@ -16,7 +16,7 @@ from metarank.objectives.checks import Grouping, check_weights, metric_of
 from metarank.objectives.learning import GradedRows, graded_rows
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pairwise import AucPairs
-from metarank.objectives.positions import ShownRows, steepness, without_position_bias
+from metarank.objectives.positions import ShownRows, without_position_bias
 from metarank.types.checks import check_same_order
 
 _PLACES_SHOWN = 20
@@ -59,11 +59,6 @@ class Diagnosis:
     position_propensity : float64 array (P,) or None
         With positions: the examination probability of each, relative to the greatest. All other values,
         except `pi`, are then for the relevance estimated from clicks.
-    steepness : float
-        The eta of ``position ** -eta`` nearest to that curve; 0 without positions.
-    reordered : float64 array (K,)
-        Of the pairs that the grades order, the share that the estimate orders the other way; 0 of objectives
-        that do not depend on positions.
     """
 
     names: list[str]
@@ -81,8 +76,6 @@ class Diagnosis:
     cross_validated: dict[str, np.ndarray]
     cross_metric: str
     position_propensity: np.ndarray | None
-    steepness: float
-    reordered: np.ndarray
 
     def to_dict(self) -> dict[str, Any]:
         """Lists, numbers and texts alone, ready for JSON; NaN and infinite numbers are None."""
@@ -105,7 +98,15 @@ class Diagnosis:
         return preformatted(str(self))
 
     def _weights_table(self) -> str:
-        head = ["objective", "above 0", "spread", "weight", "loss agg.", "label agg.", "weight to balance"]
+        head = [
+            "objective",
+            "above 0",
+            "spread",
+            "weight",
+            "share (loss)",
+            "share (label)",
+            "balanced weight",
+        ]
         columns = [
             self.names,
             [_per_cent(share) for share in self.pi],
@@ -132,9 +133,7 @@ class Diagnosis:
         curve = self.position_propensity if self.position_propensity is not None else np.zeros(0)
         places = [(str(place), f"{value:.3f}") for place, value in enumerate(curve[:_PLACES_SHOWN], 1)]
         table = plain_table(["position", "examined"], places)
-        share = ", ".join(f"{name} {_per_cent(of)}" for name, of in zip(self.names, self.reordered) if of > 0)
-        shown = f"examination probability: about position ** -{self.steepness:.2f}"
-        return f"{table}\n{shown}; pairs in the other order: {share or 'none'}"
+        return f"{table}\nall values but 'above 0' are corrected for positions"
 
     def _cross_table(self) -> str:
         """Means over the folds and their standard errors."""
@@ -206,19 +205,15 @@ def diagnose(
     check_same_order(X=X, Y=Y)
     features = None if X is None else model.features(X, min_rows=2)
     rows = graded_rows(features, Y, group, qid)
-    shown, curve, eta = ShownRows.checked(rows, position, position_of, position_propensity), None, 0.0
+    shown, curve = ShownRows.checked(rows, position, position_of, position_propensity), None
     if len(rows.values) == 0:
         raise ValueError("Y must have at least one row, got none")
-    raw, reordered = rows.values, np.zeros(len(rows.names))
+    raw = rows.values
     if shown is not None:
         if X is None:
             raise ValueError("position needs X, to separate relevance from positions, got None")
         settings = model.settings()
         rows, curve = without_position_bias(rows, shown, settings.seed, settings.n_jobs)
-        reordered[shown.clicked] = [
-            _turned(raw[:, k], rows.values[:, k], rows.grouping) for k in shown.clicked
-        ]
-        eta = steepness(curve, shown.place) if curve is not None else 0.0
     grades, label_names, grouping = rows.values, rows.names, rows.grouping
     n, n_labels = grades.shape
     a = check_weights(weights, n_labels, names=label_names)
@@ -243,8 +238,6 @@ def diagnose(
         cross_validated={} if X is None else _cross_validated(rows, a, model),
         cross_metric=metric_of(model.metric, grouping),
         position_propensity=curve,
-        steepness=eta,
-        reordered=reordered,
     )
 
 
@@ -301,12 +294,6 @@ def _conflicts(grades: np.ndarray, grouping: Grouping) -> tuple[np.ndarray, np.n
         lost = labels[j].lost(codes[k].astype(float))
         opposite[j, k] = opposite[k, j] = lost - (number[j] - ordered[j, k]) / 2
     return opposite, ordered
-
-
-def _turned(grades: np.ndarray, estimate: np.ndarray, grouping: Grouping) -> float:
-    """Of the pairs that grades order, the share that an estimate orders the other way."""
-    opposite, ordered = _conflicts(np.column_stack([grades, estimate]), grouping)
-    return float(opposite[0, 1] / max(ordered[0, 0], 1.0))
 
 
 def _kept_spread(grades: np.ndarray, weights: np.ndarray, grouping: Grouping) -> float:

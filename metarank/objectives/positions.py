@@ -126,17 +126,6 @@ def the_rest(shown: ShownRows | None) -> AbstractContextManager[None]:
     return nullcontext() if shown is None else as_part("training", _SHARE, 1 - _SHARE)
 
 
-def steepness(propensity: np.ndarray, place: np.ndarray) -> float:
-    """The eta of ``position ** -eta`` nearest to a curve, positions weighted by their rows.
-
-    >>> round(steepness(np.arange(1, 6) ** -0.5, np.array([1, 2, 3, 4, 5])), 3)
-    0.5
-    """
-    rows = np.bincount(place, minlength=len(propensity) + 1)[1 : len(propensity) + 1]
-    far = np.log(np.arange(1, len(propensity) + 1))
-    return float((rows * far * -np.log(propensity)).sum() / ((rows * far**2).sum() or 1.0)) + 0.0
-
-
 def _maximised(
     rows: GradedRows, k: int, place: np.ndarray, known: np.ndarray | None, seed: int, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:

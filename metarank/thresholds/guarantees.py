@@ -7,7 +7,6 @@ import re
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import log1p
@@ -58,26 +57,6 @@ def parse_wish(optimize: str) -> Wish | None:
     if not 0 < level < 1:
         raise ValueError(f"optimize must guarantee a share between 0 and 1, got {optimize!r:.80}")
     return Wish(of, level)
-
-
-def attained(wish: Wish, found: sp.csr_matrix, relevant: sp.csr_matrix) -> float:
-    """The mean recall or precision of label sets, over the rows that count; 0 where none does.
-
-    Parameters
-    ----------
-    wish : Wish
-    found, relevant : CSR (n, L)
-        Of ones, and of values > 0.
-
-    Examples
-    --------
-    >>> found, relevant = sp.csr_matrix([[1, 1, 0], [0, 0, 1]]), sp.csr_matrix([[1, 0, 0], [1, 1, 1]])
-    >>> attained(Wish("precision", 0.9), found, relevant), attained(Wish("recall", 0.9), found, relevant)
-    (0.75, 0.6666666666666666)
-    """
-    hits = np.asarray(found.multiply(relevant > 0).sum(axis=1)).ravel()
-    of = np.diff((relevant if wish.of == "recall" else found).indptr)
-    return float((hits[of > 0] / of[of > 0]).mean()) if of.any() else 0.0
 
 
 class Guarantees(Saved):
@@ -197,12 +176,11 @@ class Guarantees(Saved):
         """Raise a ValueError that names the best possible level, if a wish cannot be guaranteed."""
         best = self.best(wish.of)
         if wish.level > best:
+            more = " or a greater shortlist_size" * (wish.of == "recall" and self.unseen > 0)
             raise ValueError(
                 f"optimize: {wish} cannot be guaranteed with confidence {self.confidence:g} from "
-                f"{self.n_rows} rows; the best possible is "
-                f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}. More training rows allow more"
-                + ", and so does a greater shortlist_size"
-                * (wish.of == "recall" and self.unseen > 0)
+                f"{self.n_rows} rows: more rows{more} allow more; the best possible is "
+                f"{wish.of}>={np.floor(best * 1000) / 1000:.3f}"
             )
 
     def keep(self, lists: ScoredLists, wish: Wish) -> np.ndarray:

@@ -16,7 +16,7 @@ from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.savable import Savable
 from metarank.persist.spec import Spec
 from metarank.thresholds.costs import Costs
-from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, attained, parse_wish
+from metarank.thresholds.guarantees import CONFIDENCE, Guarantees, parse_wish
 from metarank.thresholds.learned_thresholds import LearnedThresholds
 from metarank.thresholds.score_matrix import ScoreMatrix
 from metarank.thresholds.set_metrics import check_metric
@@ -227,11 +227,10 @@ class ThresholdLearner(Savable):
         metric = str(check_metric(self.optimize))
         relevant, sets = self._read(S).checked_labels(Y), self.predict(S)
         wish = parse_wish(metric)
-        if wish is not None:
-            return attained(wish, sets, relevant)
         name = "Hamming" if metric == "hamming" else metric.replace("f1", "F1")
+        name = name if wish is None else f"example-{wish.of}"
         value = evaluate(relevant, None, [name], Y_pred=sets)[name]
-        return -value if metric == "hamming" else value
+        return -value if metric == "hamming" else float(np.nan_to_num(value))
 
     def _read(self, S: Any) -> ScoreMatrix:
         check_is_fitted(self, "learned_")

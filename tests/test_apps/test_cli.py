@@ -436,7 +436,7 @@ def test_labels_the_model_does_not_know_are_told(work, tmp_path, capsys):
     (tmp_path / "t.txt").write_text("2 4 5\n0,4 0:1\n1 1:2\n")
     assert run(["evaluate", work / "numbers", tmp_path / "t.txt", "--json"]) == 0
     captured = capsys.readouterr()
-    assert "not in the training data: 1 ('label 4'), in 1 of 3 relevant pairs" in captured.err
+    assert "that the model does not know: 1 ('label 4'), in 1 of 3 relevant pairs" in captured.err
     assert json.loads(captured.out)["unknown_labels"] == 1
 
 

@@ -88,7 +88,7 @@ def test_diagnose_says_what_python_says(work, capsys):
     assert run(argv) == 0
     page = capsys.readouterr().out
     assert "400 rows, 2 objectives, 40 queries" in page
-    assert "weight to balance" in page
+    assert "balanced weight" in page
     assert set(answer([*argv, "--features", "f1,f2"], capsys)["cross_validated"]) == {"label", "loss"}
 
 

@@ -50,9 +50,9 @@ def test_a_data_set_is_matched_by_name():
         Y, ranking, ["R@1"], **counts
     )
 
-    twice = Dataset(np.eye(3), Y, label_names=["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"Y_true must have labels of different names .* 'a' twice"):
-        metrics.evaluate(twice, ranking, ["MAP"])
+    twice = Ranking.from_scores(scores, 3, label_names=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"Y_true must hold names of one label each, got 'a', the name of"):
+        metrics.evaluate(other, twice, ["MAP"])
     with pytest.raises(ValueError, match="give the data set in place of its Y"):
         metrics.evaluate(more.Y, ranking, ["MAP"])
 

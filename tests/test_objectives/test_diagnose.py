@@ -131,7 +131,7 @@ def test_containers_the_order_of_rows_and_json():
 
 def test_the_page():
     page = str(diagnose(dict(zip(["relevance", "clicks"], make(n=2000)[1].T))))
-    for part in ("2,000 rows, 2 objectives", "relevance / clicks", "weight to balance"):
+    for part in ("2,000 rows, 2 objectives", "relevance / clicks", "balanced weight"):
         assert part in page
     table = page[page.index("objective  ") :].split("\n\n")[0].splitlines()
     assert len({len(line) for line in table}) == 1

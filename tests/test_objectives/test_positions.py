@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from metarank import MultiObjectiveRanker, load, plot
 from metarank.objectives import diagnose, positions
 from metarank.objectives.learning import graded_rows
-from metarank.objectives.positions import ShownRows, steepness, without_position_bias
+from metarank.objectives.positions import ShownRows, without_position_bias
 
 matplotlib.use("Agg")
 QUICK = {"n_rounds": 15, "params": {"num_leaves": 7}, "n_jobs": 1}
@@ -39,7 +39,6 @@ def test_the_curve_is_found(eta):
     shown = ShownRows.checked(rows, place, None, None)
     _, curve = without_position_bias(rows, shown, seed=0, n_jobs=1)
     np.testing.assert_allclose(curve, np.arange(1, LENGTH + 1.0) ** -eta, atol=0.1)
-    assert steepness(curve, place) == pytest.approx(eta, abs=0.12)
 
 
 def test_a_curve_that_does_not_fall():
@@ -132,8 +131,6 @@ def test_several_objectives_share_a_curve_and_relevance_is_left_alone():
 def test_diagnose_and_plot_tell_of_the_curve():
     X, clicks, place, group, _ = log(600)
     found = diagnose({"clicks": clicks}, X=X, group=group, position=place)
-    assert found.steepness == pytest.approx(1, abs=0.2)
-    assert 0.05 < found.reordered[0] < 0.5
     assert found.pi[0] == np.mean(clicks)
     assert "examined" in str(found)
     assert found.to_dict()["position_propensity"][0] == 1
@@ -141,7 +138,6 @@ def test_diagnose_and_plot_tell_of_the_curve():
     np.testing.assert_array_equal(line.get_ydata(), found.position_propensity)
     without = diagnose({"clicks": clicks}, group=group)
     assert without.position_propensity is None
-    assert without.reordered.tolist() == [0]
     with pytest.raises(ValueError, match="found must have been given position"):
         plot.examination(without)
 

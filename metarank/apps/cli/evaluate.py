@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _OPTIONS = """
 --metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: depends on the model)
+--optimize METRIC  measure these label sets, as in `metarank predict`, also precision and recall (default: the
+                 sets of each metric)
 --intervals      95 %% bootstrap confidence intervals over all rows
 --json           print one JSON object, with fractions in [0, 1]
 model test --slices --propensity-weight --jobs
@@ -30,18 +32,22 @@ def run(args: argparse.Namespace) -> None:
     from metarank.apps.cli._reading import check_exists, pairs_for, read_labelled
     from metarank.metrics import Metric
     from metarank.model.answering.measure import SETS, Evaluation
+    from metarank.thresholds.set_metrics import check_metric
 
     names = None if args.metrics is None else [n.strip() for n in args.metrics.split(",") if n.strip()]
     if names == []:
         raise ValueError(f"--metrics must name at least one metric, got {args.metrics!r}")
     for name in names or []:
         Metric.parse(name)
+    check_metric(args.optimize)
     check_exists(args.candidates, args.pair_features)
     model, dataset, relevance, columns = read_labelled(args)
-    evaluation = Evaluation(model, dataset, relevance, **pairs_for(model, args, dataset.n_rows))
+    pairs = pairs_for(model, args, dataset.n_rows)
+    evaluation = Evaluation(model, dataset, relevance, optimize=args.optimize, **pairs)
     if evaluation.unknown_rows:
         print(f"metarank: {evaluation.unknown_rows}", file=sys.stderr)
-    names = names or evaluation.default_names()
+    of_sets = ["example-precision", "example-recall"] * (args.optimize is not None)
+    names = names or [*evaluation.default_names(), *of_sets]
     values = evaluation.values(names, intervals=args.intervals)
     slices = evaluation.by_slices(names, columns)
     # JSON has no NaN: a metric without a row to count is null.

@@ -98,9 +98,17 @@ class Evaluation:
     """
 
     def __init__(
-        self, model: Scoring, X: Any, Y: Any, *, propensity_weight: float | str | None = None, **limits: Any
+        self,
+        model: Scoring,
+        X: Any,
+        Y: Any,
+        *,
+        propensity_weight: float | str | None = None,
+        optimize: Any = None,
+        **limits: Any,
     ) -> None:
         self.fitted: FittedModel = model.fitted_
+        self._optimize = None if optimize is None else self.fitted.thresholds.check_metric(optimize)
         check_same_order(X=X, Y=Y)
         self._scored = model._score_rows(X, 1, propensity_weight, **limits)
         if isinstance(Y, Relevance):
@@ -133,9 +141,9 @@ class Evaluation:
         return self.fitted.probability_matrix(self._scored)
 
     def sets(self, metric: str) -> sp.csr_matrix:
-        """Label sets by the threshold learned for a metric, or the default one."""
+        """Label sets by `optimize`, or by the threshold learned for a metric, or the default one."""
         known = check_metric(metric if metric.lower() in METRICS else None)
-        return self.fitted.label_sets(self._scored, known)
+        return self.fitted.label_sets(self._scored, self._optimize or known)
 
     def surest_rows(self) -> dict[str, tuple[float, float]]:
         """The expected and the true mean F1 of the surest rows, with the micro-F1 thresholds, by the
