@@ -1,23 +1,5 @@
 """The public interface to plots by matplotlib (extra ``plot``); see `metarank.apps.plots`."""
 
-from metarank.apps.plots import (
-    calibration,
-    examination,
-    front,
-    measure,
-    precision,
-    precision_recall,
-    recall,
-    recall_by_frequency,
-)
+from metarank.apps.plots import calibration, examination, front, measure, recall, recall_by_frequency
 
-__all__ = [
-    "calibration",
-    "examination",
-    "front",
-    "measure",
-    "precision",
-    "precision_recall",
-    "recall",
-    "recall_by_frequency",
-]
+__all__ = ["calibration", "examination", "front", "measure", "recall", "recall_by_frequency"]

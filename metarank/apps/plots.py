@@ -71,22 +71,9 @@ def recall_by_frequency(report: Report, ax: Axes | None = None) -> Axes:
     )
 
 
-def precision(report: Report, ax: Axes | None = None) -> Axes:
-    """P@k of each method over k."""
-    return _lines(ax, report.precision, report.ks, LENGTH, SHARES["precision"])
-
-
 def recall(report: Report, ax: Axes | None = None) -> Axes:
     """R@k of each method over k."""
     return _lines(ax, report.recall, report.ks, LENGTH, SHARES["recall"])
-
-
-def precision_recall(report: Report, ax: Axes | None = None) -> Axes:
-    """Precision over recall of each method, a point for each length of the lists."""
-    ax = _axes(ax)
-    for (name, values), style in zip(report.precision.items(), _styles()):
-        ax.plot(report.recall[name], values, label=name, **style)
-    return _dressed(ax, "recall of the first k labels", "precision of the first k labels")
 
 
 def calibration(report: Report, ax: Axes | None = None) -> Axes:

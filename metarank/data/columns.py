@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.blocks import number_of
-from metarank.data.compressed import PARQUET_MAGIC, PathLike, decode, read_bytes
-from metarank.data.tables import Table, listed, naming, read_csv, read_file
+from metarank.data.compressed import PathLike, read_bytes
+from metarank.data.tables import Table, listed, naming, read_file
 
 # Columns of a svmlight file beside its features, which go by their numbers.
 GRADE, QUERY = "grade", "qid"
@@ -137,24 +137,12 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
         if _SVMLIGHT.match(_first_line(content)):
             columns = _svmlight(path, content, ids)
         else:
-            columns = _of_table(_table(path, content), ids)
+            columns = _of_table(read_file(path, content), ids)
         if columns.n_rows == 0:
             raise ValueError("the file has no rows")
         if ids is not None and columns.ids is None:
             raise ValueError(f"the column of queries must be among {listed(columns.names)}, got {ids!r}")
     return columns
-
-
-def _table(path: Path, content: bytes) -> Table:
-    if content.startswith(PARQUET_MAGIC):
-        return read_file(path, content)
-    text = decode(content, path)
-    if text.lstrip()[:1] in ("{", "[", "@", "%"):
-        raise ValueError("expected CSV, TSV, Parquet or svmlight text, found JSON or ARFF")
-    head = next((line for line in io.StringIO(text) if line.strip()), "")
-    if not head:
-        raise ValueError("the file is empty")
-    return read_csv(text, max(",\t;", key=head.count), str(path))
 
 
 def _of_table(table: Table, ids: str | None) -> Columns:
@@ -171,7 +159,7 @@ def _of_table(table: Table, ids: str | None) -> Columns:
             wrong[name] = f"the type {cells.type}"
         else:
             try:
-                found[name] = _numbers_of(cells)
+                found[name] = _numbers_of(["" if cell is None else str(cell) for cell in cells])
             except ValueError as error:
                 wrong[name] = str(error)
     values = np.reshape([*found.values()], (len(found), table.n_rows)).T

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
-from typing import IO, Any
+from collections.abc import Iterable
+from typing import Any
 
 from metarank._util.extra import require_extra
 from metarank._util.json import first_repeated
@@ -31,23 +31,6 @@ def read_xlsx(raw: bytes) -> tuple[dict[str, list[Any]], list[int]]:
     if any(_held(columns.pop("", ()))):
         raise ValueError("columns must have names in the first row of the sheet, one with values has none")
     return columns or {name: [] for name in filter(None, header)}, [line for line, _ in rows[1:]]
-
-
-def write_xlsx(out: IO[bytes], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A sheet with these columns; a text is a text, though it begin as a formula does."""
-    require_extra("data", "openpyxl")
-    from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
-
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet()
-    for row in (names, *rows):
-        cells = [WriteOnlyCell(sheet, value) for value in row]
-        for cell, value in zip(cells, row):
-            if isinstance(value, str):
-                cell.data_type = "s"
-        sheet.append(cells)
-    book.save(out)
 
 
 def _held(cells: Iterable[Any]) -> list[bool]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.modules import outside
 from metarank._util.printable import first_few
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.blocks import holds_blocks
@@ -121,7 +122,9 @@ def checked_change(model: FittedModel, add: Any, remove: Any, rename: Any, merge
         name = record["names"]
         label = place.setdefault(name.strip(), len(names)) if name else len(names)
         if label < len(names) and label not in removed:
-            raise ValueError(f"add must hold new names, blanks aside, got {name!r}, which is taken")
+            if not record.get("ids") or str(record["ids"]) in model.label_table:
+                raise ValueError(f"add must hold new names or new ids, got {name!r}, which is taken")
+            label = len(names)  # ids tell labels of one name apart
         names[label : label + 1] = [name]
         removed.discard(label)
         texts[label], added[label] = (name, record.pop("descriptions", None) or None), record
@@ -327,7 +330,11 @@ def judged_pairs(model: FittedModel, Y: Any, negatives: Any, n_rows: int) -> sp.
     """CSR (n, L): the pairs of new rows that are known to be relevant or rejected."""
     judged = sp.csr_matrix((n_rows, model.n_labels), dtype=np.float32)
     if Y is not None:
-        judged = judged + rows_labels(model, Y, n_rows)
+        given = aligned_relevance(model, Y, n_rows)
+        if given.unknown:
+            unknown = f"{len(given.unknown)} labels that the model does not know: {first_few(given.unknown)}"
+            warnings.warn(f"Y: left out {unknown}", stacklevel=outside())
+        judged = judged + given.Y[:, : model.n_labels]
     if negatives is not None:
         rejected = check_rejected(negatives, sp.csr_matrix(judged), model.label_table)
         judged = judged + rejected.to_csr(np.ones(rejected.n_pairs, np.float32))

@@ -50,9 +50,6 @@ class Diagnosis:
     conflicts, conflict_shares : float64 arrays (K, K)
         Pairs of rows that two labels order oppositely: as a share of the pairs that both of them order (NaN
         where there are none), and of all pairs.
-    kept_spread : float
-        Spread of ybar = sum_k w_k y_k over the sum of w_k times the spreads, in [0, 1]: 1 where the labels
-        never conflict, 0 where they cancel each other out and ybar is constant (D.1).
     cross_validated : dict of str to float64 array (folds, K)
         Of "label" and "loss" aggregation what each label attains on held-out rows, in `cross_metric`.
     cross_metric : str
@@ -72,7 +69,6 @@ class Diagnosis:
     balanced_weights: np.ndarray
     conflicts: np.ndarray
     conflict_shares: np.ndarray
-    kept_spread: float
     cross_validated: dict[str, np.ndarray]
     cross_metric: str
     position_propensity: np.ndarray | None
@@ -86,7 +82,7 @@ class Diagnosis:
         parts = [rows + (f", {self.n_queries:,} queries" if self.n_queries else "")]
         parts += ["", self._weights_table()]
         if len(self.names) > 1:
-            parts += ["", self._conflicts_table(), f"spread kept by the weighted sum: {self.kept_spread:.3f}"]
+            parts += ["", self._conflicts_table()]
         if self.cross_validated:
             parts += ["", self._cross_table()]
         if self.position_propensity is not None:
@@ -198,8 +194,6 @@ def diagnose(
     >>> found = diagnose({"relevant": 5 * [1] + 5 * [0], "recent": [1] + 9 * [0]})
     >>> found.loss_shares.round(2), found.balanced_weights.round(2)
     (array([0.26, 0.74]), array([1.47, 0.53]))
-    >>> round(diagnose([[1, 0], [0, 1], [1, 0], [0, 1]]).kept_spread, 2)
-    0.0
     """
     model = MultiObjectiveRanker() if ranker is None else ranker
     check_same_order(X=X, Y=Y)
@@ -234,7 +228,6 @@ def diagnose(
         balanced_weights=a * spread * (a.sum() / (a * spread).sum()),
         conflicts=conflicts,
         conflict_shares=opposite / max((grouping.sizes * (grouping.sizes - 1) / 2).sum(), 1.0),
-        kept_spread=_kept_spread(grades, a, grouping),
         cross_validated={} if X is None else _cross_validated(rows, a, model),
         cross_metric=metric_of(model.metric, grouping),
         position_propensity=curve,
@@ -294,18 +287,6 @@ def _conflicts(grades: np.ndarray, grouping: Grouping) -> tuple[np.ndarray, np.n
         lost = labels[j].lost(codes[k].astype(float))
         opposite[j, k] = opposite[k, j] = lost - (number[j] - ordered[j, k]) / 2
     return opposite, ordered
-
-
-def _kept_spread(grades: np.ndarray, weights: np.ndarray, grouping: Grouping) -> float:
-    """Sum over all pairs of |ybar - ybar'|, over that of sum_k w_k |y_k - y_k'|."""
-    total = np.zeros(len(grades))
-    apart = 0.0
-    for column, weight in zip(grades.T, weights):
-        total += weight * column
-        apart += weight * grouping.distances(column).sum()
-    # Sums of weighted grades that are equal but for rounding are equal.
-    total = np.round(total / total.max(), 12) * total.max()
-    return float(grouping.distances(total).sum() / apart)
 
 
 def _per_cent(value: float) -> str:

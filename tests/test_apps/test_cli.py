@@ -106,10 +106,11 @@ def test_what_to_review_first(work, capsys):
     missing, queue = model.suggest_missing(2), model.review_queue(data.load(rows), 2, goal="errors")
     for options, pairs in (([], missing), ([rows, "--goal", "errors"], queue)):
         assert run(["review", work / "words", *options, "--top", "2"]) == 0
-        head, *lines = csv.reader(capsys.readouterr().out.splitlines())
-        assert head == list(pairs[0]._fields)
-        assert [line[0] for line in lines] == [str(pair.row) for pair in pairs]
-        assert [float(line[4]) for line in lines] == pytest.approx([pair[4] for pair in pairs], rel=1e-5)
+        lines = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+        assert {"row_name", *pairs[0]._fields} == lines[0].keys()
+        assert [line["row"] for line in lines] == [str(pair.row) for pair in pairs]
+        found = [float(line["probability"]) for line in lines]
+        assert found == pytest.approx([pair.probability for pair in pairs], rel=1e-5)
     assert run(["review", work / "words", "--goal", "errors"]) == 2
     assert "--goal needs INPUT" in capsys.readouterr().err
 
@@ -118,9 +119,15 @@ def test_ids_of_a_vocabulary_are_written(tmp_path, capsys):
     ds = makers.texts()
     table = [{"id": f"u{i}", "name": name} for i, name in enumerate(ds.label_names)]
     MetaRanker(**makers.QUICK).fit(ds, labels=table).save(tmp_path / "m")
-    assert run(["predict", tmp_path / "m", "--text", "salt", "--top", "2", "--format", "csv"]) == 0
-    for line in csv.DictReader(capsys.readouterr().out.splitlines()):
-        assert line["label_id"] == f"u{line['label']}"
+    rows = tmp_path / "r.csv"
+    rows.write_text("id,text\na7,salt\nb8,bread\n")
+    predict = ["predict", tmp_path / "m", rows, "--top", "2", "--format", "csv"]
+    for command in (predict, ["review", tmp_path / "m", rows]):
+        assert run([*command, "--text-column", "text"]) == 0
+        for line in csv.DictReader(capsys.readouterr().out.splitlines()):
+            assert line["label_id"] == f"u{line['label']}"
+            assert line["id"] == ["a7", "b8"][int(line["row"])]
+            assert line.get("row_name", "salt") in ("salt", "bread")
 
 
 def test_evaluate_by_slices(work, tmp_path, capsys):

@@ -41,10 +41,7 @@ def drawn(ax) -> dict[str, list[float]]:
     return {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
 
 
-@pytest.mark.parametrize(
-    ("function", "field"),
-    [(plot.recall_by_frequency, "tail"), (plot.precision, "precision"), (plot.recall, "recall")],
-)
+@pytest.mark.parametrize(("function", "field"), [(plot.recall_by_frequency, "tail"), (plot.recall, "recall")])
 def test_curves_are_those_of_the_report(numbers, ax, function, field):
     assert function(numbers, ax) is ax
     expected = {name: list(values) for name, values in getattr(numbers, field).items()}
@@ -53,11 +50,7 @@ def test_curves_are_those_of_the_report(numbers, ax, function, field):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(expected)
 
 
-def test_precision_over_recall_and_calibration(numbers, ax):
-    plot.precision_recall(numbers, ax)
-    [line] = [line for line in ax.get_lines() if line.get_label() == "metarank"]
-    np.testing.assert_array_equal(line.get_xdata(), numbers.recall["metarank"])
-    np.testing.assert_array_equal(line.get_ydata(), numbers.precision["metarank"])
+def test_calibration(numbers):
     observed = numbers.reliability.observed
     shown = drawn(plot.calibration(numbers, Figure().add_subplot()))
     assert shown["forecasts"] == observed[~np.isnan(observed)].tolist()

@@ -354,9 +354,10 @@ def test_columns_in_plain_words(column, source, text):
 
 def test_a_source_is_told_by_the_column_that_moved_the_score_most():
     columns = [("label name: spelling share", 0.5, 0.1), ("label name: share of words", 0.2, -0.1)]
-    columns += [("label name: share of words (relative)", 2.0, -0.4)]
-    (told, *_) = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns).reasons()
+    columns += [("label name: share of words (relative)", 2.0, -0.4), ("neighbors: vote of 10", 0.0, 0.3)]
+    (told, votes, *_) = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns).reasons()
     assert told.text.startswith("20 % of the words that describe it")
+    assert votes.text == "neighbors"  # "none of the 10" is no reason for a label
 
 
 def test_charts_skip_nan():

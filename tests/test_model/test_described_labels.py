@@ -297,6 +297,9 @@ def test_a_table_of_new_labels_without_names_has_ids():
     model = deepcopy(model_of()).update_labels(add=new)
     assert model.label_names_[5:] == ["tide", "port"]
     assert model.labels_.columns()["parents"][5:] == [["h"], []]
+    model.update_labels(add=[{"id": "p9", "name": "ocean"}])  # ids tell labels of one name apart
+    assert model.label_table_.name_of(7) == "ocean (p9)"
+    assert model.label_table_.id_of("p9", "label") == 7
 
 
 @pytest.mark.parametrize(
@@ -305,12 +308,9 @@ def test_a_table_of_new_labels_without_names_has_ids():
         ([{"name": "a"}, {"name": "a"}], ValueError, "'a', which is taken"),
         ([{"name": "new", "description": 3}], TypeError, "descriptions must hold texts, got 3"),
         (pd.DataFrame({"word": ["new"]}), ValueError, "labels must have a column 'id' or 'name'"),
-        (
-            pd.DataFrame({"name": ["new"], "parents": ["nobody"]}),
-            ValueError,
-            "parents of label 'new' must name known labels",
-        ),
+        ([{"name": "new", "parents": ["nobody"]}], ValueError, "parents of label 'new' must name known"),
         (pd.DataFrame({"name": ["ocean"]}), ValueError, "'ocean', which is taken"),
+        ([{"id": "p0", "name": "ocean"}], ValueError, "'ocean', which is taken"),
     ],
 )
 def test_new_labels_that_are_refused(new, error, message):

@@ -65,20 +65,6 @@ def test_conflicts_agree_with_scipy():
     assert 1 - 2 * found.conflicts[0, 1] == pytest.approx(kendalltau(Y[:, 0], Y[:, 1]).statistic)
 
 
-def test_kept_spread():
-    rng = np.random.default_rng(4)
-    Y, w = rng.integers(4, size=(60, 3)).astype(float), np.array([0.5, 1.0, 2.0])
-    apart = np.abs(Y[:, None] - Y)
-    slow = np.abs(Y @ w - (Y @ w)[:, None]).sum() / (apart @ w).sum()
-    assert diagnose(Y, weights=w).kept_spread == pytest.approx(slow)
-    first = np.tile([1.0, 0.0, 0.0], 50)
-    opposite = np.column_stack([first, 1 - first])
-    assert diagnose(opposite).kept_spread == 0
-    assert diagnose(opposite, weights=[2.0, 1.0]).kept_spread == pytest.approx(1 / 3)
-    # Tenths do not add up exactly.
-    assert diagnose(np.column_stack([0.1 * first, 0.2 * first, 0.3 * (1 - first)])).kept_spread == 0
-
-
 def test_spreads_within_queries_are_harmonic_means_over_those_with_a_pair():
     rng = np.random.default_rng(5)
     Y, qid = rng.integers(3, size=(90, 2)).astype(float), np.repeat(np.arange(9), 10)
@@ -121,7 +107,7 @@ def test_containers_the_order_of_rows_and_json():
         == diagnose(dict(zip(names, Y.T))).to_dict()
     )
     moved = diagnose(Y[rng.permutation(200)]).to_dict()
-    for key in ("spread", "loss_shares", "conflicts", "kept_spread"):
+    for key in ("spread", "loss_shares", "conflicts"):
         np.testing.assert_allclose(np.array(base[key], float), np.array(moved[key], float), rtol=1e-12)
     assert json.loads(json.dumps(base, allow_nan=False)) == base
     # Labels of which no pair has both: no share of conflicts.

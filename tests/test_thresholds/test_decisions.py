@@ -90,6 +90,9 @@ def test_sizes_of_sets(fitted):
     assert abs(model.predict(test, at_least=np.int64(0), at_most=np.int64(8)) - plain).nnz == 0
     names = model.predict(test, at_most=1, return_names=True)
     assert max(map(len, names)) == 1
+    for void in ({"at_most": 2}, {"allowed": [0, 1]}):
+        with pytest.warns(UserWarning, match=f"recall>=0.2 is not guaranteed with {next(iter(void))}"):
+            model.predict(test, "recall>=0.2", **void)
     for rule, sizes in (("at_least must", {"at_least": -1}), ("at_most must", {"at_least": 3, "at_most": 2})):
         with pytest.raises(ValueError, match=rule):
             model.predict(test, **sizes)

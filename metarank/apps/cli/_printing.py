@@ -88,13 +88,18 @@ def headings(rows: Any, ids: list[Any] | None, first: int = 0) -> list[str]:
     number, counted from `first`, its id, and the start of its title or text."""
     if isinstance(rows, list):
         return rows if len(rows) > 1 else [""]
+    ids = [None] * rows.n_rows if ids is None else ids
+    numbers = [f"row {i}" + ("" if row_id is None else f" ({row_id})") for i, row_id in enumerate(ids, first)]
+    names = titles_of(rows)
+    return numbers if names is None else [f"{n}: {name}" for n, name in zip(numbers, names)]
+
+
+def titles_of(rows: Any) -> Sequence[str] | None:
+    """The start of the title or text of each row of a Dataset, if it has some."""
     from metarank.data.blocks import Blocks
     from metarank.model.fitting.inputs import row_names
 
-    ids = [None] * rows.n_rows if ids is None else ids
-    numbers = [f"row {i}" + ("" if row_id is None else f" ({row_id})") for i, row_id in enumerate(ids, first)]
-    names = row_names(rows, None, rows.X if isinstance(rows.X, Blocks) else None)
-    return numbers if names is None else [f"{n}: {name}" for n, name in zip(numbers, names)]
+    return row_names(rows, None, rows.X if isinstance(rows.X, Blocks) else None)
 
 
 # --- what the library says --------------------------------------------------------
@@ -200,9 +205,9 @@ def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
 
 # --- files of predictions ---------------------------------------------------------
 
-FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet", "xlsx")
+FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
 # What a format of binary files needs.
-BINARY = {"parquet": "pyarrow", "xlsx": "openpyxl"}
+BINARY = {"parquet": "pyarrow"}
 ENDINGS = f".{', .'.join(FORMATS)}"
 
 
@@ -241,7 +246,7 @@ def write_records(out: IO, form: str, records: Iterable[dict[str, Any]], names: 
 
     ``{"row": i, "without_evidence": bool, "labels": [{"label": id, "name": name, "score": score}, ...]}``.
 
-    A record may have an "id", a label a "probability". csv, tsv, Excel and Parquet hold a line for each
+    A record may have an "id", a label a "probability". csv, tsv and Parquet hold a line for each
     label, with its rank from 1 and the columns `names`; json is one list, jsonl a record a line.
     """
     if form in ("json", "jsonl"):
@@ -263,16 +268,11 @@ def write_records(out: IO, form: str, records: Iterable[dict[str, Any]], names: 
         arrays = [pa.array(column, types.get(name)) for name, column in zip(names, columns)]
         pq.write_table(pa.table(arrays, names=list(names)), out)
         return
-    if form == "xlsx":
-        from metarank.data.spreadsheets import write_xlsx
-
-        write_xlsx(out, names, ([pair[name] for name in names] for pair in pairs))
-        return
     writer = csv.writer(out, delimiter="\t" if form == "tsv" else ",", lineterminator="\n")
     writer.writerow(names)
     shown: dict[str, Any] = {"without_evidence": int}
-    shown |= dict.fromkeys(("score", "probability"), "{:.6g}".format)
+    shown |= dict.fromkeys(("score", "probability", "gain"), "{:.6g}".format)
     if isinstance(out, GuardedStream):  # a terminal: a name is no line of its own
-        shown["name"] = printable
+        shown |= dict.fromkeys(("name", "label_name", "row_name"), printable)
     for pair in pairs:
         writer.writerow([shown[name](pair[name]) if name in shown else pair[name] for name in names])

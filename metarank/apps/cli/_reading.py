@@ -194,6 +194,24 @@ def features_of(dataset: Dataset) -> set[str]:
     return names
 
 
+def row_ids(path: str, dataset: Dataset, args: argparse.Namespace) -> list[Any] | None:
+    """The column "id" of INPUT, if it is a table that has one and nothing else reads it."""
+    from metarank.data.compressed import COMPRESSED
+    from metarank.data.readers import TABLES
+
+    if args.labels_column == "id":
+        return None
+    stem, ending = os.path.splitext(path.lower())
+    ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
+    ids = (
+        tables.columns_of(path, args.encoding).get("id") if ending in (*TABLES, ".parquet", ".xlsx") else None
+    )
+    if ids is None or "id" in features_of(dataset) | {*(dataset.text_columns or ())}:
+        return None
+    numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
+    return ids if numbers else [None if i is None or i == "" else str(i) for i in ids]
+
+
 def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     """`groups` and `negatives` of a fit, as far as --groups-column and --negatives-column ask for them."""
     wanted = {"--groups-column": args.groups_column, "--negatives-column": args.negatives_column}

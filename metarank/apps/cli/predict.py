@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from metarank.apps.cli._options import LIST_FORMAT, PAIRS, READING, add_options
 from metarank.apps.cli._printing import BINARY, ENDINGS, FORMATS, format_of, headings, write_records, writing
 
 if TYPE_CHECKING:
-    from metarank.data.dataset import Dataset
+    pass
 
 _OPTIONS = f"""
 model input
@@ -47,7 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank.apps.cli._reading import check_rows, load_model, pairs_for, read_dataset, read_label_lists
+    from metarank.apps.cli._reading import (
+        check_rows,
+        load_model,
+        pairs_for,
+        read_dataset,
+        read_label_lists,
+        row_ids,
+    )
     from metarank.apps.listed import listed
     from metarank.data.tables import read_elsewhere
     from metarank.model.answering.explain import about_unknown_rows
@@ -67,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
         if args.text is None:
             with read_elsewhere(["id"]):
                 rows = read_dataset(args.input, args, model)
-            ids = None if args.labels_column == "id" else _ids(args.input, rows, args.encoding)
+            ids = row_ids(args.input, rows, args)
         top = args.top or (model.n_labels_ if sets else 10)
         n_rows = rows.n_rows if args.text is None else len(rows)
         limits: dict[str, Any] = {
@@ -100,22 +106,6 @@ def run(args: argparse.Namespace) -> None:
                 "without_evidence",
             ]
             write_records(out, form, records(), names)
-
-
-def _ids(path: str, dataset: Dataset, encoding: str | None) -> list[Any] | None:
-    """The column "id" of INPUT, if it is a table that has one and nothing else reads it."""
-    from metarank.apps.cli._reading import features_of
-    from metarank.data.compressed import COMPRESSED
-    from metarank.data.readers import TABLES
-    from metarank.data.tables import columns_of
-
-    stem, ending = os.path.splitext(path.lower())
-    ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
-    ids = columns_of(path, encoding).get("id") if ending in (*TABLES, ".parquet", ".xlsx") else None
-    if ids is None or "id" in features_of(dataset) | {*(dataset.text_columns or ())}:
-        return None
-    numbers = all(isinstance(i, int) and not isinstance(i, bool) for i in ids)
-    return ids if numbers else [None if i is None or i == "" else str(i) for i in ids]
 
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +82,8 @@ def run(args: argparse.Namespace) -> None:
             )
         if unknown and model.n_rows_:  # without rows, a fit of these has their labels too
             model.update_labels(add=unknown)
+            if model.label_table_.own_ids is not None:
+                print(f"metarank: new labels without a name: {first_few(unknown)}", file=sys.stderr)
         model.partial_fit(rows)
         done.append(_counted(rows.n_rows, "row", "added"))
     model.save(out)

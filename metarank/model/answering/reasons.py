@@ -87,7 +87,8 @@ def told(
     for column, value, _ in contributions:
         source, moved = source_of(column), abs(of_columns[column])
         if sentence := _SENTENCES.get(unqualified(column)):
-            if moved > strongest.get(source, -1.0):
+            # No evidence is no reason for a label: such a source is told by its name.
+            if (value or totals[source] < 0) and moved > strongest.get(source, -1.0):
                 part = source[len(source.partition(" (")[0]) :]
                 strongest[source], sentences[source] = moved, sentence(value) + part
         elif column == source != BOOST:

@@ -147,7 +147,8 @@ def _weight_of_rare_labels(
         inv_propensity=weights_of_labels(data.Y),
         n_jobs=options.n_jobs,
     )
-    note(f"propensity_weight: 'auto' is {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
+    called = "'auto' is" if isinstance(options.propensity_weight, str) else "not 'auto', which would be"
+    note(f"propensity_weight: {called} {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
     return weight
 
 
