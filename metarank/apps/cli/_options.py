@@ -72,7 +72,8 @@ test TEST                 labelled data file, or - for standard input
                           groups labels by their number of training rows
 --propensity-weight A     rare-label boost of the ranking, in [0, 10], or auto for the weight learned in
                           training (default: that of the model)
---text-column NAME        text column of a CSV, TSV, JSONL or Parquet file
+--text-column NAME        text column of a CSV, TSV, JSONL or Parquet file; several, separated by commas, are
+                          joined
 --text-columns NAMES      columns of texts, each a separate block, separated by commas
 --vector-columns NAMES    columns of vectors, each a block: JSON lists, or numbers separated by blanks
 --number-columns NAMES    columns of numbers, one block (default: if there are other blocks, all columns of

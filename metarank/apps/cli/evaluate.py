@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> None:
     if through:
         surest = [[share, *(f"{100 * value:.1f}" for value in of)] for share, of in through.items()]
         text += f"\n\n{table(['surest rows', 'F1 expected', 'F1'], surest)}"
-    # How much the lists that were measured boost rare labels.
-    weight = f"{model.propensity_weight_:g} (not in label sets and probabilities)"
-    show(args.json, facts, f"{text}\npropensity weight of the lists: {weight}")
+    if model.propensity_weight_:
+        text += f"\nrare-label boost in the lists: propensity weight {model.propensity_weight_:g}"
+    show(args.json, facts, text)
 
 
 def _cells(name: str, value: Any) -> list[str]:

@@ -132,7 +132,7 @@ class Explanation:
             near = "means nearly the same as its name" if is_near else "similarity of meaning"
             lines.append(f"  {near}: cosine {cosine:.2f}, {ordinal(place)} of {n_labels:,}")
         if self.neighbors:
-            lines.append("  nearest training rows with this label:")
+            lines.append("  nearest training rows with this label, by distance:")
             lines += [
                 f"    {p.distance:8.4f}  row {p.row}" + (f"  {printable(p.name)}" if p.name else "")
                 for p in self.neighbors
