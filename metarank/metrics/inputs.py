@@ -338,12 +338,13 @@ def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
             Y = np.asarray(Y)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length; "
-                "metarank.Dataset(Y=lists, label_names=names).Y makes one of lists of labels"
+                f"{name} must be an (n, L) matrix of numbers, or metarank.Dataset(Y=lists of labels), "
+                "got rows of unequal length"
             ) from None
         if Y.ndim != 2 or Y.dtype.kind not in "fiub":
             raise ValueError(
-                f"{name} must be an (n, L) matrix of numbers, got shape {Y.shape}, dtype {Y.dtype}"
+                f"{name} must be an (n, L) matrix of numbers, or metarank.Dataset(Y=lists of labels), "
+                f"got shape {Y.shape}, dtype {Y.dtype}"
             )
     if Y.shape[1] == 0:
         raise ValueError(f"{name} must have at least one label, got shape {Y.shape}")

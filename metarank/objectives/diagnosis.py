@@ -99,8 +99,8 @@ class Diagnosis:
             "above 0",
             "spread",
             "weight",
-            "share (loss)",
-            "share (label)",
+            "loss share",
+            "label share",
             "balanced weight",
         ]
         columns = [
@@ -139,7 +139,7 @@ class Diagnosis:
             shown = [f"{mean:.4f} ± {error:.4f}" for mean, error in zip(values.mean(axis=0), errors)]
             rows.append([method, *shown])
         head = ["aggregation", *(f"{self.cross_metric} {name}" for name in self.names)]
-        return plain_table(head, rows)
+        return f"{plain_table(head, rows)}\nmeans of held-out folds ± standard error"
 
 
 def diagnose(

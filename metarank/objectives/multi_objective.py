@@ -438,7 +438,8 @@ class MultiObjectiveRanker(Savable):
         check_is_fitted(self)
         known, names = getattr(self, "feature_names_in_", None), names_of(X)
         if known is not None and names is not None and list(known) != names:
-            at = next((i for i, pair in enumerate(zip(known, names)) if pair[0] != pair[1]), len(known))
+            pairs = enumerate(zip(known, names))
+            at = next((i for i, pair in pairs if pair[0] != pair[1]), min(len(known), len(names)))
             raise ValueError(
                 "The feature names should match those that were passed during fit: from column "
                 f"{at} on {list(known)[at : at + 5]}, got {names[at : at + 5]}"

@@ -76,13 +76,13 @@ class Costs:
         ordered: dict[str, Any] = {}
         for name in MISTAKES:
             costs, names = getattr(self, name), getattr(self, f"{name}_of")
-            if costs.ndim and len(costs) != n_labels:
+            if names is None and costs.ndim and len(costs) != n_labels:
                 raise ValueError(f"optimize: {name} must hold 1 or {n_labels} numbers, got {len(costs)}")
             if names is not None:
                 known = dict(zip(names, costs))
                 wanted = range(n_labels) if label_names is None else label_names
-                if missing := [label for label in wanted if label not in known]:
-                    raise ValueError(f"optimize: {name} must name all labels, got none for {missing[0]!r}")
+                if wrong := sorted({*wanted} ^ known.keys(), key=str):
+                    raise ValueError(f"optimize: {name} must name all labels and no other, see {wrong[0]!r}")
                 costs = np.array([known[label] for label in wanted])
             ordered[name] = costs
         out = Costs(**ordered)

@@ -55,7 +55,7 @@ def parse_wish(optimize: str) -> Wish | None:
         return None
     of, level = match[1], float(match[2])
     if not 0 < level < 1:
-        raise ValueError(f"optimize must guarantee a share between 0 and 1, got {optimize!r:.80}")
+        raise ValueError(f"optimize must guarantee a share above 0 and below 1, got {optimize!r:.80}")
     return Wish(of, level)
 
 

@@ -335,7 +335,7 @@ def test_ticks_are_round_and_inside(top):
         (
             "label name in training: log-odds of words",
             "label name in training",
-            "the words of its name speak for it",
+            "what the words of its name say: log-odds 0.5",
         ),
         ("label name: share of words", "label name", "50 % of the words that describe it"),
         ("PfastreXML trees: log-relevance", "PfastreXML trees", "PfastreXML trees"),

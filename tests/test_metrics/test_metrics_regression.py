@@ -349,7 +349,7 @@ def test_messages_say_where_and_what_to_do():
             by_name.wp_at_k(Y, container, 2)
     with pytest.raises(ValueError, match=r"got \(3, 3\)$"):
         by_name.wp_at_k(Y, np.eye(3), 2)
-    with pytest.raises(ValueError, match="unequal length; "):
+    with pytest.raises(ValueError, match=r"Dataset\(Y=lists of labels\), got rows of unequal length"):
         by_name.wp_at_k([[0], [1, 2]], np.eye(2, 3), 1)
     lists = Dataset(Y=[[0], [1, 2]], label_names=["a", "b", "c"]).Y
     assert by_name.wp_at_k(lists, np.eye(2, 3), 1) == 1.0

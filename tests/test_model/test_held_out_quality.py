@@ -124,6 +124,17 @@ def test_what_is_reported_comes_true_on_new_rows(kind, n_folds):
     assert apart(chosen, error, shown.mean(), 0) <= 3
 
 
+def test_labels_that_only_the_rows_name_are_not_found_by_name():
+    """New rows have labels that no training row has; of a table, all are known beforehand."""
+    rng = np.random.default_rng(0)
+    names = [" ".join(rng.choice([f"word{i}" for i in range(300)], 2, replace=False)) for _ in range(120)]
+    how = {"effort": "low", "n_jobs": 1, "language": None}
+    of_rows, of_table = (MetaRanker(**how).fit(names, [[n] for n in names], labels=t) for t in (None, names))
+    assert of_rows.held_out_quality_["P@1"].value == 0
+    assert of_table.held_out_quality_["P@1"].value > 0.9
+    assert of_rows.choices_[-1].count("counts as missed") > of_table.choices_[-1].count("counts as missed")
+
+
 def test_it_is_saved_and_does_not_depend_on_threads(tmp_path):
     model, _, _ = fitted("learnable", 5)
     model.save(tmp_path / "model")

@@ -41,7 +41,7 @@ def test_least_expected_cost(fitted):
     for of_names in (turned, dict(turned)):
         kept = named.predict(test.X, optimize={"false_positive": of_names, "false_negative": 1})
         assert abs(kept - in_order).nnz == 0
-    with pytest.raises(ValueError, match="must name all labels, got none for 'label 0'"):
+    with pytest.raises(ValueError, match="must name all labels and no other, see 'label 0'"):
         named.predict(
             test.X, optimize={"false_positive": turned.rename({"label 0": "x"}), "false_negative": 1}
         )

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
     if evaluation.unknown_rows:
         print(f"metarank: {evaluation.unknown_rows}", file=sys.stderr)
     of_sets = ["example-precision", "example-recall"] * (args.optimize is not None)
-    names = names or [*evaluation.default_names(), *of_sets]
+    names = [*dict.fromkeys([*(names or evaluation.default_names()), *of_sets])]
     values = evaluation.values(names, intervals=args.intervals)
     slices = evaluation.by_slices(names, columns)
     # JSON has no NaN: a metric without a row to count is null.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -150,7 +151,7 @@ class Explanation:
         is printed.
         """
         name = self.neighbors[0].name if self.neighbors else None
-        nearest = name.split()[0] if name else ""
+        nearest = textwrap.shorten(name, 40, placeholder=" …") if name else ""
         return told(self.contributions, self.base, self.score, nearest, n)
 
     def _repr_html_(self) -> str:

@@ -25,8 +25,6 @@ class Reason(NamedTuple):
     contribution: float
 
 
-# Of 0, 1 and -1.
-_SIDES = "neither for nor against", "for", "against"
 # What the value of a column says. A pair without such a column is told the source alone.
 _SENTENCES = {
     "label's nearest rows: 1st cosine distance": lambda v: (
@@ -40,7 +38,7 @@ _SENTENCES = {
         f"similarity of the average row that carries it: {1 - v:.2f}"
     ),
     "label name in training: log-odds of words": lambda v: (
-        f"the words of its name speak {_SIDES[int(np.sign(round(v, 1)))]} it (log-odds {v:.1f})"
+        f"what the words of its name say: log-odds {v:.1f}"
     ),
     "label name: share of words": lambda v: (
         f"{100 * v:.0f} % of the words that describe it occur in the text"
@@ -62,8 +60,7 @@ def told(
     The n sources that moved it most, standardised columns counted with their source, and the boost of rare
     labels, strongest first; then all others together, and where the score starts.
 
-    `contributions` are (column, value, contribution), `nearest` is the first word of the nearest row with the
-    label.
+    `contributions` are (column, value, contribution), `nearest` is the nearest row with the label.
 
     Examples
     --------
@@ -99,7 +96,7 @@ def told(
     for source in order:
         if source in shown:
             text = sentences.get(source, source)
-            parts.append((f"{text} ({nearest} …)" if source == NEAREST and nearest else text, totals[source]))
+            parts.append((f"{text} ({nearest})" if source == NEAREST and nearest else text, totals[source]))
     others = [totals[source] for source in order if source not in shown]
     if others:
         parts.append((f"{len(others)} other source{'s' * (len(others) > 1)}", math.fsum(others)))

@@ -12,7 +12,7 @@ from metarank.metrics import evaluate, per_row
 from metarank.metrics.resampling import Interval
 from metarank.model.fitted import ORDER, SETS
 from metarank.model.fitting import auto
-from metarank.model.fitting.lists import held_out_inv_propensity, weights_of_labels
+from metarank.model.fitting.lists import held_out_inv_propensity, rows_outside, weights_of_labels
 from metarank.model.fitting.stages import RankedPairs, TrainingLists
 from metarank.model.known_labels import KnownLabels
 from metarank.ranker.lists import drawn_lists
@@ -20,9 +20,6 @@ from metarank.thresholds import LearnedThresholds
 from metarank.types.candidates import Candidates
 from metarank.types.suggested import MissingPairs
 from metarank.types.view import TrainingSet
-
-# Counts of labels by fold that are held at once.
-_MOST_COUNTS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,12 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     rows, candidates, scores = lists.rows, lists.proposed.candidates, lists.proposed.evidence(ranked.scores)
     # Thresholds are learned from labels that have rows.
     shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
+    outside = rows_outside(data)
+    # If all labels are those of the rows, new rows have labels that a model cannot know, nor find by name.
+    by_name = lists.is_shortlisted and lists.shown is None
+    are_of_rows = by_name and lists.labels is None and bool(data.Y.getnnz(axis=0).all())
+    if are_of_rows:
+        shown = shown & (outside[data.fold[rows[candidates.row_of_pair]], candidates.labels] > 0)
     Y = data.Y[rows]
     if data.hidden_in is not None:
         Y.data = Y.data * data.shows(np.repeat(rows, np.diff(Y.indptr)), Y.indices)
@@ -68,23 +71,12 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
     if weight:  # the boost by the propensities outside the row's fold
         rarity = np.log(held_out_inv_propensity(data, rows, candidates))
         scores = scores + weight * thresholds.scores_per_logit * rarity
-    _note_rows(data, rows, Y)
+    unseen = np.mean(outside[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices] == 0) if Y.nnz else 0.0
+    missed = f"; a share of {unseen:.3f} of their labels has no row in another fold" if unseen else ""
+    missed += " and counts as missed" * bool(are_of_rows and unseen)
+    note(f"held-out estimates: of {len(rows)} rows{missed}; macro-F1 is over the labels of these rows")
     quality = held_out_quality(candidates, scores, Y, lists.unit, thresholds, lists.options.n_jobs)
     return Judged(thresholds, weight, tuned, missing, quality, known)
-
-
-def _note_rows(data: TrainingSet, rows: np.ndarray, Y: sp.csr_matrix) -> None:
-    """Note the number of held-out rows, and the share of their labels that no other fold has."""
-    n_rows = len(data.fold)
-    of_fold = sp.csr_matrix((np.ones(n_rows), (data.fold, np.arange(n_rows))), (data.n_folds, n_rows))
-    counts = (of_fold @ (data.Y > 0)).toarray() if data.n_folds * Y.shape[1] < _MOST_COUNTS else None
-    unseen = ""
-    if counts is not None and Y.nnz:
-        own = counts[data.fold[np.repeat(rows, np.diff(Y.indptr))], Y.indices]
-        share = np.mean(own == counts.sum(axis=0)[Y.indices])
-        if share:
-            unseen = f"; a share of {share:.3f} of their labels has no row in another fold"
-    note(f"held-out estimates: of {len(rows)} rows{unseen}; macro-F1 is over the labels of these rows")
 
 
 def _thresholds(
