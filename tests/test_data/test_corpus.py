@@ -98,12 +98,7 @@ def test_texts_without_subjects(tmp_path):
         ("c.jsonl", '{"text": "a"}\n{"text": \n', {}, "c.jsonl: line 2 is not JSON"),
         ("c.jsonl", '{"text": 1}\n', {}, "texts must hold a text per row, got 1"),
         ("c.jsonl", '{"text": "a", "subjects": ["b"]}\n', {}, "line 1: subjects must be a list of objects"),
-        (
-            "c.tsv",
-            "a\t<http://y.org>\n",
-            {"vocabulary": VOCABULARY},
-            "labels must have those of Y",
-        ),
+        ("c.tsv", "a\t<http://y.org>\n", {"vocabulary": VOCABULARY}, "labels must have those of Y"),
     ],
 )
 def test_bad_corpora_are_named(tmp_path, name, text, options, said):

@@ -163,12 +163,7 @@ def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
         ("texts", True, TypeError, "by ids or names, got True"),
         ("texts", None, TypeError, "by ids or names, got None"),
         ("dense", "bread", ValueError, r"by ids in \[0, 4\), got 'bread'.*, since its labels have no names"),
-        (
-            "shared",
-            "tree",
-            ValueError,
-            "if several share the name, got 'tree'.*, the name of labels 0, 2$",
-        ),
+        ("shared", "tree", ValueError, "if several share the name, got 'tree'.*, the name of labels 0, 2$"),
         ("nameless ones", " ", ValueError, "got ' '"),
         ("removed", "code", ValueError, "not name a removed label, got 'code'"),
         ("removed", 2, ValueError, "not name a removed label, got 2"),

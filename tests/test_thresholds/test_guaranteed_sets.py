@@ -10,12 +10,7 @@ from test_thresholds import lists_of
 
 import metarank
 from metarank import MetaRanker, ThresholdLearner
-from metarank.thresholds.guarantees import (
-    Guarantees,
-    betting_bounds,
-    conformal_bounds,
-    parse_wish,
-)
+from metarank.thresholds.guarantees import Guarantees, betting_bounds, conformal_bounds, parse_wish
 
 WISHES = ("recall>=0.9", "recall>=0.7", "precision>=0.8")
 
