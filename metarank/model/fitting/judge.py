@@ -64,10 +64,10 @@ def judge(ranked: RankedPairs, lists: TrainingLists, data: TrainingSet) -> Judge
         how = lists.options.seed, lists.options.n_jobs
         with as_part("known labels", 0.84, 0.01):
             known = KnownLabels.learned(data, rows, candidates, logits, *how)
-    tuned = _weight_of_rare_labels(lists, scores, thresholds.scores_per_logit, data)
+    candidates, scores = candidates.where(shown), scores[shown]
+    tuned = _weight_of_rare_labels(lists, candidates, scores, thresholds.scores_per_logit, data)
     asked = lists.options.propensity_weight
     weight = tuned if isinstance(asked, str) else float(asked)
-    candidates, scores = candidates.where(shown), scores[shown]
     if weight:  # the boost by the propensities outside the row's fold
         rarity = np.log(held_out_inv_propensity(data, rows, candidates))
         scores = scores + weight * thresholds.scores_per_logit * rarity
@@ -124,10 +124,10 @@ def _thresholds(
 
 
 def _weight_of_rare_labels(
-    lists: TrainingLists, scores: np.ndarray, per_logit: float, data: TrainingSet
+    lists: TrainingLists, candidates: Candidates, scores: np.ndarray, per_logit: float, data: TrainingSet
 ) -> float:
     """The weight of log 1/p beside the log-odds that "auto" stands for, by out-of-fold scores."""
-    options, candidates = lists.options, lists.proposed.candidates
+    options = lists.options
     enough = data.Y.shape[0] >= auto.ROWS_FOR_PROPENSITY
     if not (lists.is_shortlisted and not lists.targets and enough and per_logit > 0):
         return 0.0
