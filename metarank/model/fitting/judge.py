@@ -99,7 +99,7 @@ def _thresholds(
     most = max(most, min(of_rows, auto.MOST_THRESHOLD_PAIRS))
     if candidates.n_pairs > most:
         kept = kept[drawn_lists(np.diff(candidates.indptr)[kept], most, options.seed + 2)]
-        note(f"thresholds: learned from {len(kept)} of {candidates.n_rows} held-out rows, up to {most:,} pairs")
+        note(f"thresholds: learned from {len(kept)} of {candidates.n_rows} held-out rows: {most:,} pairs")
     if len(kept) < candidates.n_rows:
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
