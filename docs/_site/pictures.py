@@ -7,6 +7,7 @@ simulated clicks, and in the tables of experiments.
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,15 +94,14 @@ def explanation(model: Any, test: Any) -> str:
     """The shortlist of a row, and what makes up the score of its first label."""
     row = 3
     found = model.rank(test.take([row]), k=6)
-    parts_of = model.explain(test.take([row]), found.labels[0, 0]).contributions[:7]
+    told = model.explain(test.take([row]), found.labels[0, 0]).reasons(5)
     title = f"The first labels of {test.texts[row].split()[0]}"
     figure, (left, right) = charts.subplots("explanation", 2, 2)
     figure.set_size_inches(8.2, 2.9)
     bars(left, [str(name) for name in found.names[0]], found.scores[0], TEAL, "score")
     left.set_title(title, fontsize=9)
-    bars(
-        right, [name for name, _, _ in parts_of], [part for *_, part in parts_of], AMBER, "part of the score"
-    )
+    texts = [textwrap.fill(reason.text, 34) for reason in told]
+    bars(right, texts, [reason.contribution for reason in told], AMBER, "part of the score")
     right.set_title(f"Why {found.names[0][0]} is first", fontsize=9)
     return charts.written(figure, f"{title}, and the parts of the score of {found.names[0][0]}")
 
