@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 import metarank
 from metarank import metrics
 from metarank.model.fitted import SETS
-from metarank.thresholds.guarantees import attained, parse_wish
 from systems import pipeline
 
 WISHES = ("recall>=0.7", "recall>=0.9", "precision>=0.6", "precision>=0.8")
@@ -62,14 +61,15 @@ def told(model: metarank.MetaRanker, X: sp.csr_matrix, Y: sp.csr_matrix, limits:
     guarantees: dict[str, Any] = {}
     for name in WISHES:
         try:
-            found, wish = model.predict(X, optimize=name, **limits), parse_wish(name)
+            found = model.predict(X, optimize=name, **limits)
         except ValueError as error:
             guarantees[name] = str(error).rpartition("; ")[2]
             continue
-        counted = np.flatnonzero((Y if wish.of == "recall" else found).getnnz(axis=1))
-        rows = [attained(wish, found[i], Y[i]) for i in counted]
-        error = float(np.std(rows) / np.sqrt(max(1, len(rows))))
-        guarantees[name] = [attained(wish, found, Y), error, found.nnz / found.shape[0]]
+        rows = metrics.per_row(Y, None, f"example-{name.partition('>')[0]}", Y_pred=found)
+        rows = rows[~np.isnan(rows)]
+        error = float(np.std(rows) / np.sqrt(max(1, len(rows)))) if len(rows) else 0.0
+        attained = float(rows.mean()) if len(rows) else 0.0
+        guarantees[name] = [attained, error, found.nnz / found.shape[0]]
     return {"quality_told": quality, "guarantees": guarantees} | decisions(model, X, Y, limits)
 
 
