@@ -48,7 +48,7 @@ _SENTENCES = {
     ),
     "label name: number of names found": lambda v: f"{round(v) or 'none'} of its names occur in the text",
     "label vector: cosine": lambda v: f"similarity of the row and the label's vector: {v:.2f}",
-    "label mention: count": lambda v: f"the text mentions its name {'once' if v == 1 else f'{v:.0f} times'}",
+    "label mention: count": lambda v: f"mentions of its name in the text: {v:.0f}",
 }
 
 
