@@ -101,10 +101,10 @@ class Columns:
 def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     """Read a table of numbers, plain or compressed (gz, xz, bz2, zst); "-" is standard input.
 
-    Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are recognised by their content. Any
-    other file is read as a CSV with a header, separated by tabs, semicolons or commas, whichever the header
-    has most of. The words yes and true are read as 1, no and false as 0. The columns of a svmlight file are
-    "grade", "qid" where it has queries, and the features by their numbers.
+    Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are recognised by their content, any
+    other table as `metarank.data.tables.read_file` does. The words yes and true are read as 1, no and false
+    as 0. The columns of a svmlight file are "grade", "qid" where it has queries, and the features by their
+    numbers.
 
     Parameters
     ----------

@@ -102,7 +102,6 @@ def _metrics(report: Report) -> str:
 
 
 def _example(e: Example) -> str:
-
     lines = [e.title, *_indented(textwrap.shorten(e.text, 150, placeholder=" …"), 2)]
     for word, suggestions in (("found", e.found), ("new", e.proposed)):
         for name, s in suggestions:

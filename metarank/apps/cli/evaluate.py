@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from metarank.model.answering.measure import SliceFigures
 
 _OPTIONS = """
---metrics NAMES  comma-separated names, such as P@5,PSP@5,micro-F1 (default: depends on the model)
+--metrics NAMES    comma-separated names, such as P@5,PSP@5,micro-F1 (default: depends on the model)
 --optimize METRIC  measure these label sets, as in `metarank predict`, also precision and recall (default: the
-                 sets of each metric)
---intervals      95 %% bootstrap confidence intervals over all rows
---json           print one JSON object, with fractions in [0, 1]
+                   sets of each metric)
+--intervals        95 %% bootstrap confidence intervals over all rows
+--json             print one JSON object, with fractions in [0, 1]
 model test --slices --propensity-weight --jobs
 """
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from metarank._util.printable import printable
 from metarank.apps.cli._options import LIST_FORMAT, PAIRS, READING, add_options
 from metarank.apps.cli._printing import BINARY, ENDINGS, FORMATS, format_of, headings, write_records, writing
-
-if TYPE_CHECKING:
-    pass
 
 _OPTIONS = f"""
 model input

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     asked: dict[str, Any] = {"goal": args.goal, "optimize": args.optimize}
     asked = {name: value for name, value in asked.items() if value is not None}
     if args.input is None and asked:
-        raise ValueError(f"--{next(iter(asked))} needs INPUT, labelled rows to look at")
+        raise ValueError(f"--{next(iter(asked))} needs INPUT, rows to look at")
     check_exists(args.input)
     with writing(args.out) as out:
         model = load_model(args)
